@@ -1,0 +1,9 @@
+"""Every page of the project."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("renders.urls")),
+]

@@ -1,0 +1,105 @@
+"""System checks: a wrong setting is found at start. No network, no database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+
+from renders.conf import Conf, Setting, conf
+
+
+@register("renders", Tags.compatibility)
+def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Every setting can be read, and they fit together."""
+    unreadable = _unreadable()
+    if unreadable:
+        return unreadable
+    found: list[CheckMessage] = []
+    if not conf.API_KEY:
+        found.append(
+            Warning(
+                "No API key for Sume is set: nothing can be submitted.",
+                hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set any key.",
+                id="renders.W001",
+            )
+        )
+    if not settings.SECRET_KEY_FALLBACKS and not _secret_key():
+        found.append(
+            Error(
+                "No secret key is set.",
+                hint="Set DJANGO_SECRET_KEY to a long random text, "
+                "or DJANGO_DEBUG=1 on a developer's machine.",
+                id="renders.E002",
+            )
+        )
+    if conf.MIN_POLL_SECONDS > conf.MAX_POLL_SECONDS or conf.MAX_POLL_SECONDS <= 0:
+        found.append(
+            Error(
+                "MIN_POLL_SECONDS is larger than MAX_POLL_SECONDS, or that is 0.",
+                hint="Set RENDERS_MIN_POLL_SECONDS below RENDERS_MAX_POLL_SECONDS.",
+                id="renders.E003",
+            )
+        )
+    visibility = _visibility_timeout()
+    if visibility is not None and visibility <= conf.MAX_POLL_SECONDS:
+        found.append(
+            Error(
+                "MAX_POLL_SECONDS reaches the broker's visibility time-out: "
+                "waiting polls would be delivered twice.",
+                hint="Lower RENDERS_MAX_POLL_SECONDS or raise visibility_timeout in "
+                "CELERY_BROKER_TRANSPORT_OPTIONS.",
+                id="renders.E004",
+            )
+        )
+    if conf.REAP_AFTER_SECONDS <= conf.REQUEST_TIMEOUT_SECONDS:
+        found.append(
+            Error(
+                "REAP_AFTER_SECONDS is not longer than REQUEST_TIMEOUT_SECONDS: "
+                "a submit still under way would be taken for dead.",
+                hint="Raise RENDERS_REAP_AFTER_SECONDS.",
+                id="renders.E005",
+            )
+        )
+    if not conf.BASE_URL.startswith(("https://", "http://")):
+        found.append(
+            Error(
+                "SUME_BASE_URL is not an http or https address.",
+                hint="For instance https://api.sume.com.",
+                id="renders.E006",
+            )
+        )
+    elif conf.BASE_URL.startswith("http://") and not settings.DEBUG:
+        found.append(
+            Warning(
+                "SUME_BASE_URL is not https: the API key travels in the clear.",
+                hint="Right for the sandbox on this machine only.",
+                id="renders.W007",
+            )
+        )
+    return found
+
+
+def _unreadable() -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    for name, setting in vars(Conf).items():
+        if isinstance(setting, Setting):
+            try:
+                getattr(conf, name)
+            except ImproperlyConfigured as error:
+                found.append(Error(str(error), hint=setting.help, id="renders.E001"))
+    return found
+
+
+def _secret_key() -> str:
+    try:
+        return settings.SECRET_KEY
+    except ImproperlyConfigured:
+        return ""
+
+
+def _visibility_timeout() -> float | None:
+    """The broker's, in seconds; None where the broker is not Redis or Celery's default holds."""
+    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+    return options.get("visibility_timeout")

@@ -1,0 +1,117 @@
+"""The app's settings: one dict `RENDERS` in Django's settings, read at use.
+
+Every value may be given as its own type or as the text an environment variable holds.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+
+def seconds(value: object) -> float:
+    """A finite number of seconds, zero or more."""
+    number = float(str(value))
+    if not math.isfinite(number) or number < 0:
+        raise ValueError("a number of seconds, zero or more, is needed")
+    return number
+
+
+def count(value: object) -> int:
+    """A whole number, zero or more."""
+    number = int(str(value))
+    if number < 0:
+        raise ValueError("a whole number, zero or more, is needed")
+    return number
+
+
+def flag(value: object) -> bool:
+    """True for 1, true, yes, on; False for 0, false, no, off."""
+    word = str(value).strip().lower()
+    if word in {"1", "true", "yes", "on"}:
+        return True
+    if word in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError("1 or 0 is needed")
+
+
+def text(value: object) -> str:
+    """Text without white space around it (keys are often pasted with a line end)."""
+    return str(value).strip()
+
+
+class Setting(Generic[T]):
+    """One entry of `RENDERS`: a default, a parser, and a line of help."""
+
+    def __init__(self, default: T, parse: Callable[[object], T], help: str) -> None:
+        self.default = default
+        self.parse = parse
+        self.help = help
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Setting[T]": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        if instance is None:
+            return self
+        given = getattr(settings, "RENDERS", {})
+        if self.name not in given:
+            return self.default
+        try:
+            return self.parse(given[self.name])
+        except (TypeError, ValueError) as error:
+            # The value stays out of the message: it may be a secret in the wrong place.
+            raise ImproperlyConfigured(
+                f'RENDERS["{self.name}"] (RENDERS_{self.name} in the environment): {error}.'
+            ) from None
+
+
+class Conf:
+    """All settings of the app. `Conf.NAME` is the `Setting`, `conf.NAME` its value now."""
+
+    API_KEY = Setting("", text, "Sume's API key (environment: SUME_API_KEY).")
+    BASE_URL = Setting(
+        "https://api.sume.com", text, "Where the API lives (environment: SUME_BASE_URL)."
+    )
+    REDIS_URL = Setting("redis://127.0.0.1:6379/0", text, "Redis for leases and the gate.")
+
+    REQUEST_TIMEOUT_SECONDS = Setting(
+        30.0, seconds, "Overall deadline of one HTTP request to Sume, connecting included."
+    )
+    LEASE_MARGIN_SECONDS = Setting(
+        15.0, seconds, "Added to the time-out for the lease's life and before a poll is overdue."
+    )
+    DEFAULT_POLL_SECONDS = Setting(
+        15.0, seconds, "Wait before the next read where Sume's reply names none."
+    )
+    MIN_POLL_SECONDS = Setting(1.0, seconds, "Shortest wait between two reads of one job.")
+    MAX_POLL_SECONDS = Setting(
+        300.0, seconds, "Longest wait; must stay below the broker's visibility time-out."
+    )
+    REAP_AFTER_SECONDS = Setting(
+        600.0, seconds, "A row `submitting` for longer goes back to `pending`."
+    )
+    SWEEP_SECONDS = Setting(30.0, seconds, "Period of the sweep that puts back what stopped.")
+    SWEEP_BATCH = Setting(500, count, "Most rows of one sort that one sweep puts back.")
+    NOT_FOUND_GRACE_SECONDS = Setting(
+        300.0, seconds, "How long Sume may answer 404 for an accepted job before it counts as lost."
+    )
+    MAX_PROMPT_LENGTH = Setting(20_000, count, "Longest prompt, in characters.")
+    SAVE_MEDIA = Setting(True, flag, "Store the finished pictures and clips (1) or only link (0).")
+    MEDIA_MAX_BYTES = Setting(512 * 1024 * 1024, count, "Largest artifact that is stored.")
+
+    @property
+    def grace_seconds(self) -> float:
+        """How long past its time a poll may be before it counts as stopped (= lease's tail)."""
+        return self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
+
+
+conf = Conf()

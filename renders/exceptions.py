@@ -1,0 +1,64 @@
+"""Everything that can go wrong with a render. The docstring says what happened."""
+
+
+class RendersError(Exception):
+    """Base of the app's own errors."""
+
+
+class InvalidRender(RendersError):
+    """The request for a render is not acceptable; nothing was created.
+
+    `field` names the argument at fault.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+class SumeError(RendersError):
+    """Sume's answer to a request was not a success.
+
+    `code` is Sume's own error code or ours, `status` the HTTP status (0 where no reply came),
+    `request_id` names the request in Sume's logs. The message is safe to show: it holds no key,
+    no header and no whole body.
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "", status: int = 0, request_id: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.request_id = request_id
+
+
+class OutcomeUnknown(SumeError):
+    """The request may or may not have taken effect: send it again, unchanged, later."""
+
+
+class BackOff(SumeError):
+    """Sume asks everybody to wait: `retry_after` seconds, or None where it named no time."""
+
+    retry_after: float | None = None
+
+
+class Paused(SumeError):
+    """The key or the account was refused: every request meets this until a person acts."""
+
+
+class Rejected(SumeError):
+    """This request will never pass."""
+
+
+class NotFound(Rejected):
+    """Sume does not know the job."""
+
+
+class NotReady(SumeError):
+    """The job's result is not there yet."""
+
+
+class MediaError(RendersError):
+    """A finished artifact could not be stored. The message never holds its URL."""

@@ -1,0 +1,129 @@
+"""What follows the end of a render, once: result, media, signals, `handled_at`.
+
+Each part is kept in the row as soon as it is there, so a worker that dies is followed by one
+that carries on. The receivers of the signals run in one transaction with the mark.
+"""
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders import media, signals
+from renders.client import SumeClient
+from renders.conf import conf
+from renders.connections import REDIS_DOWN
+from renders.exceptions import MediaError, NotFound, SumeError
+from renders.lease import Leases
+from renders.models import RenderJob
+from renders.pacing import back_off
+from renders.states import Status
+from renders.steps import Step
+
+logger = logging.getLogger(__name__)
+
+SIGNALS = {
+    Status.COMPLETED: signals.render_completed,
+    Status.FAILED: signals.render_failed,
+    Status.CANCELED: signals.render_canceled,
+}
+BACK_OFF_SECONDS = 2.0
+MEDIA_TRIES = 5
+
+
+def finish(render_id: UUID, client: SumeClient, leases: Leases) -> list[Step]:
+    """Finish an ended render that is not handled yet; any other is left alone."""
+    name = str(render_id)
+    token = None
+    try:
+        token = leases.acquire(name, conf.grace_seconds + media.TIMEOUT_SECONDS)
+        if token is None:
+            return []  # somebody is at it; the sweep comes again if they die
+    except REDIS_DOWN as error:
+        logger.warning("Redis unreachable (%s): finishing %s.", type(error).__name__, render_id)
+    try:
+        return _finish(render_id, client)
+    finally:
+        if token is not None:
+            _release(leases, name, token)
+
+
+def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
+    render = RenderJob.objects.unhandled().filter(pk=render_id).first()
+    if render is None:
+        return []
+    try:
+        _fetch(render, client)
+        _handle(render)
+    except SumeError as error:
+        return _postpone(render, f"Fetching the result failed: {error} ({error.code})")
+    except MediaError as error:
+        return _postpone(render, str(error))
+    except Exception as error:
+        # A receiver of the project's own. Its traceback goes to the log, the render waits.
+        logger.exception("A receiver failed for render %s.", render_id)
+        return _postpone(render, f"A signal's receiver raised {type(error).__name__}.")
+    return []
+
+
+def _fetch(render: RenderJob, client: SumeClient) -> None:
+    """Get what Sume still holds about the render: the result, or the reason."""
+    if render.status == Status.COMPLETED:
+        if render.result is None:
+            result = client.result(render.sume_job_id)
+            render.result = {"artifacts": result.artifacts}
+            RenderJob.objects.store_result(render.pk, render.result, result.cost_usd_micros)
+        if conf.SAVE_MEDIA:
+            _save_media(render)
+    elif render.status == Status.FAILED and not render.error_code:
+        try:
+            fault = client.record_fault(render.sume_job_id)
+            code, message = fault.code, fault.message
+        except NotFound:
+            code = message = ""
+        RenderJob.objects.store_error(
+            render.pk,
+            code or render.sume_status or "failed",
+            message or render.error_message or "Sume gave no reason.",
+        )
+
+
+def _save_media(render: RenderJob) -> None:
+    """Store each artifact that is not stored; after some tries go on with its link alone."""
+    for index, artifact in enumerate(render.artifacts):
+        if artifact.get("file"):
+            continue
+        try:
+            artifact["file"] = media.save(str(render.pk), index, artifact)
+        except MediaError as error:
+            if render.failed_reads + 1 < MEDIA_TRIES:
+                raise
+            logger.warning("Render %s keeps only a link: %s", render.pk, error)
+            RenderJob.objects.log(render.pk, "media not stored", str(error))
+            continue
+        RenderJob.objects.store_result(render.pk, render.result or {}, None)
+
+
+def _handle(render: RenderJob) -> None:
+    with transaction.atomic():
+        if RenderJob.objects.mark_handled(render.pk, timezone.now()):
+            render.refresh_from_db()
+            SIGNALS[Status(render.status)].send(sender=RenderJob, render=render)
+
+
+def _postpone(render: RenderJob, message: str) -> list[Step]:
+    wait = back_off(render.failed_reads + 1, base=BACK_OFF_SECONDS, longest=conf.MAX_POLL_SECONDS)
+    logger.warning("Finishing render %s again in %.1f s: %s", render.pk, wait, message)
+    won = RenderJob.objects.postpone_finish(
+        render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message
+    )
+    return [Step("finish", render.pk, wait)] if won else []
+
+
+def _release(leases: Leases, name: str, token: str) -> None:
+    try:
+        leases.release(name, token)
+    except REDIS_DOWN:
+        logger.warning("Redis unreachable: the lease of %s runs out by itself.", name)

@@ -1,0 +1,202 @@
+"""The tables: what a render is, and what happened to it. No rule about time or money here."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+from django.utils import timezone
+
+from renders.querysets import RenderQuerySet
+from renders.states import TERMINAL, Kind, Status
+
+
+class IdempotencyKeyField(models.CharField):
+    """`render-job-<row id>`, written when the row is inserted and never again."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        if add:
+            setattr(model_instance, self.attname, f"render-job-{model_instance.pk}")
+        return str(getattr(model_instance, self.attname))
+
+
+class RenderJob(models.Model):
+    """One picture or clip: one row, one idempotency key, one request body, one bill."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=20, choices=Kind.choices, default=Kind.IMAGE)
+    model = models.CharField(
+        max_length=100, default="sume/auto", help_text="Sume's name of the model that makes it."
+    )
+    prompt = models.TextField(help_text="What the picture or clip shall show.")
+    params = models.JSONField(
+        default=dict, blank=True, help_text="Further fields of the request, as a JSON object."
+    )
+    priority = models.SmallIntegerField(default=0, help_text="Higher goes first.")
+    reference = models.CharField(  # noqa: DJ001 (NULL where none: unique when given)
+        max_length=200,
+        null=True,
+        blank=True,
+        help_text="The caller's own unique name: the same reference gives the same render.",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="renders",
+    )
+    retry_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="retries"
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    status = models.CharField(
+        max_length=20, choices=Status.choices, default=Status.PENDING, editable=False
+    )
+    not_before = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Not sent to Sume before this time."
+    )
+
+    # The request, frozen before it is first sent.
+    idempotency_key = IdempotencyKeyField(max_length=60, unique=True, editable=False)
+    request_path = models.CharField(max_length=100, blank=True, editable=False)
+    request_body = models.TextField(blank=True, editable=False)
+
+    claimed_at = models.DateTimeField(null=True, editable=False)
+    submit_attempts = models.PositiveIntegerField(default=0, editable=False)
+    outcome_unknown_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="Last time a submit ended without a clear answer: Sume may hold the job.",
+    )
+    submitted_at = models.DateTimeField(null=True, editable=False)
+    sume_job_id = models.CharField(max_length=200, blank=True, editable=False)
+    sume_status = models.CharField(max_length=50, blank=True, editable=False)
+    idempotency_hit = models.BooleanField(
+        default=False, editable=False, help_text="Sume had this request already."
+    )
+
+    next_poll_at = models.DateTimeField(
+        null=True, editable=False, help_text="When Sume is next asked about this render."
+    )
+    last_polled_at = models.DateTimeField(null=True, editable=False)
+    poll_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Sequence of reads: each write of a read names it."
+    )
+    failed_reads = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Reads that failed in a row."
+    )
+    not_found_since = models.DateTimeField(null=True, editable=False)
+    swept_at = models.DateTimeField(
+        null=True, editable=False, help_text="When the sweep last put this render back to work."
+    )
+
+    cancel_requested_at = models.DateTimeField(null=True, editable=False)
+    cancel_answered_at = models.DateTimeField(null=True, editable=False)
+
+    finished_at = models.DateTimeField(null=True, editable=False)
+    handled_at = models.DateTimeField(
+        null=True, editable=False, help_text="When result and signals were done."
+    )
+    error_code = models.CharField(max_length=100, blank=True, editable=False)
+    error_message = models.TextField(blank=True, editable=False)
+    result = models.JSONField(null=True, blank=True, editable=False)
+    cost_usd_micros = models.BigIntegerField(
+        null=True, editable=False, help_text="Cost in millionths of a US dollar."
+    )
+
+    objects = RenderQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(name="renders_status_known", condition=Q(status__in=Status)),
+            models.CheckConstraint(
+                name="renders_submitting_is_claimed",
+                condition=~Q(status=Status.SUBMITTING) | Q(claimed_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="renders_submitted_has_job_id",
+                condition=~Q(status__in=[Status.SUBMITTED, Status.COMPLETED])
+                | (~Q(sume_job_id="") & Q(submitted_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="renders_submitted_has_next_poll",
+                condition=~Q(status=Status.SUBMITTED) | Q(next_poll_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="renders_terminal_has_finished_at",
+                condition=Q(status__in=TERMINAL, finished_at__isnull=False)
+                | (~Q(status__in=TERMINAL) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="renders_handled_is_terminal",
+                condition=Q(handled_at__isnull=True) | Q(status__in=TERMINAL),
+            ),
+            models.UniqueConstraint(
+                name="renders_reference_unique",
+                fields=["reference"],
+                condition=Q(reference__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("priority").desc(),
+                "created_at",
+                name="renders_pending",
+                condition=Q(status=Status.PENDING),
+            ),
+            models.Index(
+                fields=["claimed_at"],
+                name="renders_submitting",
+                condition=Q(status=Status.SUBMITTING),
+            ),
+            models.Index(
+                fields=["next_poll_at"],
+                name="renders_to_poll",
+                condition=Q(status=Status.SUBMITTED),
+            ),
+            models.Index(
+                fields=["next_poll_at"],
+                name="renders_to_finish",
+                condition=Q(status__in=TERMINAL, handled_at__isnull=True),
+            ),
+            models.Index(fields=["-created_at", "-id"], name="renders_newest"),
+            models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
+            models.Index(
+                fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} {str(self.id)[:8]} ({self.status})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("renders:detail", args=[self.pk])
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more will change about the outcome."""
+        return self.status in TERMINAL
+
+    @property
+    def artifacts(self) -> list[dict[str, str]]:
+        """The finished media: `type`, `content_type`, `url`, and `file` where stored."""
+        return list((self.result or {}).get("artifacts", []))
+
+
+class RenderEvent(models.Model):
+    """One line of a render's timeline."""
+
+    render = models.ForeignKey(RenderJob, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField(default=timezone.now)
+    what = models.CharField(max_length=40)
+    detail = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.detail}" if self.detail else self.what

@@ -1,0 +1,207 @@
+"""Sume's JSON → our dataclasses, Sume's words → ours. No I/O.
+
+Source of every fact: the public Sume API as written down in the project's API notes. Lenient:
+with or without the `data` envelope, unknown fields ignored, odd values read as missing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renders.pacing import parse_delay
+from renders.states import Status
+
+# Sume's word for a job's state → ours, where it ends the job. Any other word does not.
+ENDINGS = {
+    "completed": Status.COMPLETED,
+    "complete": Status.COMPLETED,
+    "succeeded": Status.COMPLETED,
+    "success": Status.COMPLETED,
+    "failed": Status.FAILED,
+    "error": Status.FAILED,
+    "errored": Status.FAILED,
+    "expired": Status.FAILED,
+    "canceled": Status.CANCELED,
+    "cancelled": Status.CANCELED,
+}
+RUNNING = frozenset({"queued", "processing", "running", "pending"})
+MAX_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class SumeFault:
+    """Why Sume refused a request or ended a job: its code, and words for people."""
+
+    code: str = ""
+    message: str = ""
+    retryable: bool | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Reply to a submit. `next_poll_after` in seconds, None where none was named."""
+
+    job_id: str
+    sume_status: str
+    idempotency_hit: bool
+    next_poll_after: float | None
+    queue_capacity_remaining: int | None
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """Reply to a status read.
+
+    `ending` is our status if the job has ended, else None; `result_ready` matters for a
+    completed job only; `cost_usd_micros` in millionths of a dollar.
+    """
+
+    sume_status: str
+    ending: Status | None
+    result_ready: bool
+    next_poll_after: float | None
+    fault: SumeFault
+    cost_usd_micros: int | None
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """Reply to a result read: artifacts with `url`, `type`, `content_type`."""
+
+    artifacts: list[dict[str, str]]
+    cost_usd_micros: int | None
+
+
+def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
+    """Text that any database holds: no NUL, no half surrogate pairs, not endless."""
+    if not isinstance(value, str):
+        return ""
+    printable = "".join(c if c in "\n\t" or c >= " " else "\ufffd" for c in value[:longest])
+    return printable.encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def read_accepted(payload: Any) -> Accepted | None:
+    """Read the reply to a submit; None where it holds no job id."""
+    data = _data(payload)
+    job = _object(data.get("job"))
+    job_id = _first_text(job.get("id"), data.get("request_id"), data.get("job_id"), data.get("id"))
+    if not job_id:
+        return None
+    limits = _object(data.get("generation_limits"))
+    return Accepted(
+        job_id=job_id,
+        sume_status=_first_text(data.get("sume_status"), job.get("status"), longest=50).lower(),
+        idempotency_hit=data.get("idempotency_hit") is True,
+        next_poll_after=parse_delay(data.get("next_poll_after_seconds")),
+        queue_capacity_remaining=_whole(limits.get("queue_capacity_remaining")),
+    )
+
+
+def read_status(payload: Any) -> JobStatus | None:
+    """Read the reply to a status read; None where it says nothing about a job's state."""
+    data = _data(payload)
+    job = _object(data.get("job"))
+    word = _first_text(
+        data.get("sume_status"), job.get("status"), data.get("status"), longest=50
+    ).lower()
+    if not word:
+        return None
+    ending = ENDINGS.get(word)
+    if data.get("terminal") is False:
+        ending = None
+    elif data.get("terminal") is True and ending is None and word not in RUNNING:
+        # A word we do not know, but Sume says that it is the last one.
+        ending = Status.COMPLETED if data.get("result_ready") is True else Status.FAILED
+    return JobStatus(
+        sume_status=word,
+        ending=ending,
+        result_ready=data.get("result_ready") is not False,
+        next_poll_after=parse_delay(data.get("next_poll_after_seconds")),
+        fault=_fault(_object(job.get("error")) or _object(data.get("error"))),
+        cost_usd_micros=_cost(data),
+    )
+
+
+def read_result(payload: Any) -> JobResult:
+    """Read the reply to a result read."""
+    data = _data(payload)
+    result = _object(data.get("result")) or data
+    listed = result.get("artifacts")
+    artifacts = []
+    for item in listed if isinstance(listed, list) else []:
+        url = clean_text(_object(item).get("url"), longest=8_000)
+        if url:
+            artifacts.append(
+                {
+                    "url": url,
+                    "type": clean_text(item.get("type"), longest=50),
+                    "content_type": clean_text(item.get("content_type"), longest=100),
+                }
+            )
+    return JobResult(artifacts=artifacts, cost_usd_micros=_cost(data))
+
+
+def read_record_fault(payload: Any) -> SumeFault:
+    """Read why a job failed from its record."""
+    data = _data(payload)
+    job = _object(data.get("job")) or data
+    return _fault(_object(job.get("error")))
+
+
+def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
+    """Read the error envelope of a refused request; empty fields where there is none."""
+    body = _object(payload)
+    error = body.get("error")
+    fault = _fault(_object(error), text=error if isinstance(error, str) else "")
+    request_id = fault.request_id or _first_text(
+        body.get("request_id"), header_request_id, longest=100
+    )
+    return SumeFault(fault.code, fault.message, fault.retryable, request_id)
+
+
+def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
+    details = _object(error.get("details")).get("errors")
+    listed = [_object(item) for item in details] if isinstance(details, list) else []
+    parts = [_first_text(error.get("public_reason"), error.get("message"), text)]
+    parts += [
+        f"{clean_text(item.get('path'), 100)}: {clean_text(item.get('message'), 300)}"
+        for item in listed[:5]
+        if item
+    ]
+    retryable = error.get("retryable")
+    return SumeFault(
+        code=clean_text(error.get("code"), longest=100),
+        message=" ".join(part for part in parts if part)[:MAX_TEXT],
+        retryable=retryable if isinstance(retryable, bool) else None,
+        request_id=clean_text(error.get("request_id"), longest=100),
+    )
+
+
+def _cost(data: Mapping[str, Any]) -> int | None:
+    places = (data, _object(data.get("job")), _object(data.get("result")))
+    for usage in (_object(place.get("usage")) for place in places):
+        amount = _whole(usage.get("billable_amount_usd_micros"))
+        if amount is not None:
+            return amount
+    return None
+
+
+def _data(payload: Any) -> Mapping[str, Any]:
+    body = _object(payload)
+    inner = body.get("data")
+    return inner if isinstance(inner, dict) else body
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first_text(*values: Any, longest: int = 200) -> str:
+    return next((text for text in (clean_text(value, longest) for value in values) if text), "")
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < 2**63 else None

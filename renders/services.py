@@ -1,0 +1,125 @@
+"""What other code calls: create, cancel, retry.
+
+The row is stored first; the message to Celery follows the commit, so a render made inside a
+transaction that is rolled back never existed, and one made while the broker is down is sent by
+the sweep.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders import scheduling
+from renders.exceptions import InvalidRender
+from renders.models import RenderEvent, RenderJob
+from renders.states import Kind, Status
+from renders.steps import Step
+from renders.validation import clean_request
+
+REQUEST_FIELDS = {"prompt", "kind", "model", "params", "priority", "reference"}
+
+
+def create_render(
+    prompt: str,
+    *,
+    kind: str = Kind.IMAGE,
+    model: str = "sume/auto",
+    params: Mapping[str, Any] | None = None,
+    user: Any = None,
+    priority: int = 0,
+    reference: str | None = None,
+) -> RenderJob:
+    """Store one render and have it sent to Sume once the transaction commits.
+
+    `params` are further fields of the request (a JSON object). `reference` is the caller's own
+    unique name: a second call with the same one returns the render of the first.
+    Raises `InvalidRender`; nothing is stored then.
+    """
+    request = {
+        "prompt": prompt,
+        "kind": kind,
+        "model": model,
+        "params": params,
+        "priority": priority,
+        "reference": reference,
+    }
+    return create_renders([request], user=user)[0]
+
+
+def create_renders(
+    requests: Iterable[Mapping[str, Any]], *, user: Any = None, retry_of: RenderJob | None = None
+) -> list[RenderJob]:
+    """Store many renders, all or none. Each request holds `create_render`'s arguments.
+
+    Raises `InvalidRender` for the first bad one; nothing is stored then.
+    """
+    renders = []
+    for request in requests:
+        fields = dict(request)
+        owner = fields.pop("user", None) or user
+        if isinstance(fields.get("params"), Mapping):
+            fields["params"] = dict(fields["params"])
+        unknown = sorted(fields.keys() - REQUEST_FIELDS)
+        if unknown:
+            raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
+        cleaned = clean_request(fields.pop("prompt", ""), **fields)
+        renders.append(RenderJob(**cleaned, created_by=owner, retry_of=retry_of))
+
+    references = [render.reference for render in renders if render.reference]
+    with transaction.atomic():
+        # A reference that is known already stays as it is, whoever wins a race for it.
+        RenderJob.objects.bulk_create(renders, batch_size=500, ignore_conflicts=bool(references))
+        by_reference = {
+            render.reference: render
+            for render in RenderJob.objects.filter(reference__in=references)
+        }
+        stored = [by_reference.get(render.reference, render) for render in renders]
+        new = [render for render, row in zip(renders, stored, strict=True) if render.pk == row.pk]
+        RenderEvent.objects.bulk_create(
+            [RenderEvent(render=render, what="created") for render in new], batch_size=500
+        )
+        _on_commit(*(Step("submit", render.pk) for render in new))
+    return stored
+
+
+def cancel_render(render: RenderJob) -> bool:
+    """Ask for a render to be canceled; True unless it has ended or was asked for already.
+
+    One that was never sent is canceled at once. For one that Sume may hold, Sume decides: the
+    row shows `cancel_requested_at` until Sume's answer is known.
+    """
+    now = timezone.now()
+    if RenderJob.objects.cancel_unsent(render.pk, now):
+        _on_commit(Step("finish", render.pk))
+        asked = True
+    else:
+        asked = RenderJob.objects.request_cancel(render.pk, now)
+        if asked:
+            _on_commit(Step("cancel", render.pk))
+    render.refresh_from_db()
+    return asked
+
+
+def retry_render(render: RenderJob, *, user: Any = None) -> RenderJob:
+    """Make a new render, with a new key and a new bill, from one that failed or was canceled.
+
+    Raises `InvalidRender` if the render has not ended that way.
+    """
+    if render.status not in {Status.FAILED, Status.CANCELED}:
+        raise InvalidRender(
+            "render", f"Only a failed or canceled render is retried; this one is {render.status}."
+        )
+    request = {
+        "prompt": render.prompt,
+        "kind": render.kind,
+        "model": render.model,
+        "params": render.params,
+        "priority": render.priority,
+    }
+    return create_renders([request], user=user or render.created_by, retry_of=render)[0]
+
+
+def _on_commit(*steps: Step) -> None:
+    transaction.on_commit(lambda: scheduling.follow(steps), robust=True)

@@ -1,0 +1,24 @@
+"""Signals to react to what became of a render.
+
+All are sent with `sender=RenderJob, render=<RenderJob>`.
+
+`render_completed`, `render_failed`, `render_canceled`
+    Sent once the render has ended and, for a completed one, its result is stored. Receivers run
+    in one database transaction with the mark `handled_at`: what they write to this database
+    happens exactly once, even if the worker is killed midway. Effects elsewhere (mail, other
+    services) can happen again after a crash or after another receiver raised, so send them from
+    `transaction.on_commit` or make them repeatable. A receiver that raises never changes the
+    render's status: the transaction is rolled back, the failure shows in the render's timeline,
+    and all receivers run again later.
+
+`render_submitted`
+    Sent after Sume accepted the render. For information: it is skipped if the worker dies at
+    that moment, and a receiver that raises is only logged.
+"""
+
+from django.dispatch import Signal
+
+render_submitted = Signal()
+render_completed = Signal()
+render_failed = Signal()
+render_canceled = Signal()

@@ -1,0 +1,36 @@
+"""The words for what a render is and where it stands."""
+
+from django.db import models
+
+
+class Kind(models.TextChoices):
+    """What Sume is asked to make."""
+
+    IMAGE = "image", "Image"
+    """A still picture."""
+    VIDEO = "video", "Video"
+    """A clip made from the prompt."""
+    AVATAR = "avatar", "Avatar"
+    """A character, to be used again in clips."""
+    AVATAR_VIDEO = "avatar_video", "Avatar video"
+    """A clip in which an avatar speaks or acts."""
+
+
+class Status(models.TextChoices):
+    """Where a render stands. Written by `renders.querysets` alone."""
+
+    PENDING = "pending", "Pending"
+    """Stored, waiting for its turn to be sent to Sume (again)."""
+    SUBMITTING = "submitting", "Submitting"
+    """Claimed by a worker that is sending it now."""
+    SUBMITTED = "submitted", "Submitted"
+    """Accepted by Sume; polled until it ends."""
+    COMPLETED = "completed", "Completed"
+    """Sume made it."""
+    FAILED = "failed", "Failed"
+    """Sume refused it or could not make it; `error_code` says why."""
+    CANCELED = "canceled", "Canceled"
+    """Canceled before it was sent, or by Sume."""
+
+
+TERMINAL = (Status.COMPLETED, Status.FAILED, Status.CANCELED)

@@ -1,0 +1,18 @@
+"""What follows for a render: said by the rules, carried out by whoever schedules."""
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Step:
+    """Take this step for this render in `after` seconds.
+
+    `token` is the lease that a poll is handed; None means that it takes the lease itself.
+    """
+
+    do: Literal["submit", "poll", "finish", "cancel"]
+    render_id: UUID
+    after: float = 0.0
+    token: str | None = None

@@ -1,0 +1,106 @@
+"""The door: what a request for a render must be. One error, in words, for every way in."""
+
+import json
+import math
+from typing import Any
+
+from renders.conf import conf
+from renders.exceptions import InvalidRender
+from renders.states import Kind
+
+# Fields of the request that the app itself fills in.
+OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
+MAX_PARAMS_BYTES = 100_000
+MAX_DEPTH = 20
+
+
+def clean_request(
+    prompt: Any,
+    *,
+    kind: Any = Kind.IMAGE,
+    model: Any = "sume/auto",
+    params: Any = None,
+    priority: Any = 0,
+    reference: Any = None,
+) -> dict[str, Any]:
+    """Return the fields of a `RenderJob`, ready to store.
+
+    Raises `InvalidRender`, whose `field` names the argument at fault.
+    """
+    prompt = _text("prompt", prompt, conf.MAX_PROMPT_LENGTH).strip()
+    if not prompt:
+        raise InvalidRender("prompt", "Say what the picture or clip shall show.")
+    if kind not in Kind.values:
+        raise InvalidRender("kind", f"Unknown kind; choose one of: {', '.join(Kind.values)}.")
+    model = _text("model", model, 100).strip()
+    if not model:
+        raise InvalidRender("model", "Name Sume's model, for instance sume/auto.")
+    if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > 32_000:
+        raise InvalidRender("priority", "A whole number from -32000 to 32000 is needed.")
+    if reference is not None:
+        reference = _text("reference", reference, 200).strip() or None
+    return {
+        "prompt": prompt,
+        "kind": Kind(kind),
+        "model": model,
+        "params": clean_params({} if params is None else params),
+        "priority": priority,
+        "reference": reference,
+    }
+
+
+def clean_params(params: Any) -> dict[str, Any]:
+    """Check the further fields of the request: a JSON object of modest size.
+
+    Raises `InvalidRender`.
+    """
+    if not isinstance(params, dict):
+        raise InvalidRender("params", 'A JSON object is needed, for instance {"seed": 7}.')
+    taken = sorted(OWN_FIELDS & params.keys())
+    if taken:
+        raise InvalidRender("params", f"Not allowed here, they are set elsewhere: {taken}.")
+    _json("params", params, depth=0)
+    if len(json.dumps(params)) > MAX_PARAMS_BYTES:
+        raise InvalidRender("params", f"More than {MAX_PARAMS_BYTES:,} bytes of JSON.")
+    return params
+
+
+def _json(where: str, value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidRender("params", f"Nested deeper than {MAX_DEPTH} levels.")
+    match value:
+        case None | bool():
+            pass
+        case str():
+            _text("params", value, MAX_PARAMS_BYTES)
+        case int():
+            if abs(value) >= 2**63:
+                raise InvalidRender("params", f"{where}: the number is too large.")
+        case float():
+            if not math.isfinite(value):
+                raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
+        case dict():
+            for key, inner in value.items():
+                _text("params", key, 200)
+                _json(f"{where}.{key}", inner, depth + 1)
+        case list() | tuple():
+            for index, inner in enumerate(value):
+                _json(f"{where}[{index}]", inner, depth + 1)
+        case _:
+            kind = type(value).__name__
+            raise InvalidRender("params", f"{where}: a {kind} cannot be written as JSON.")
+
+
+def _text(field: str, value: Any, longest: int) -> str:
+    """Text that every database and JSON parser can hold."""
+    if not isinstance(value, str):
+        raise InvalidRender(field, "Text is needed.")
+    if len(value) > longest:
+        raise InvalidRender(field, f"Longer than {longest:,} characters.")
+    if "\x00" in value:
+        raise InvalidRender(field, "NUL characters cannot be stored.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRender(field, "Half of a surrogate pair is not a character.") from None
+    return value
