@@ -131,7 +131,10 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "interval_max": 0.2,
 }
 CELERY_TASK_DEFAULT_QUEUE = "celery"
-CELERY_TASK_QUEUES = [Queue("celery"), Queue("renders.submit"), Queue("renders.poll")]
+# Each with a routing key of its own: queues that share one each get a copy of every message.
+CELERY_TASK_QUEUES = [
+    Queue(name, routing_key=name) for name in ("celery", "renders.submit", "renders.poll")
+]
 CELERY_TASK_TIME_LIMIT = 180
 CELERY_TASK_SOFT_TIME_LIMIT = 150
 CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
@@ -141,6 +144,7 @@ CELERY_TASK_SEND_SENT_EVENT = True
 CELERY_RESULT_BACKEND = "django-db"
 CELERY_RESULT_EXTENDED = True
 CELERY_RESULT_EXPIRES = 7 * 24 * 3600
+CELERY_WORKER_CONSUMER = "renders.consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10

@@ -156,7 +156,8 @@ class SumeClient:
             raise OutcomeUnknown(
                 f"No answer from Sume ({type(error).__name__}).", code="no_answer"
             ) from None
-        payload = _json(content)
+        # Some servers repeat the key in their error texts.
+        payload = _json(content.replace(self._api_key.encode(), b"[API key]"))
         if 200 <= response.status_code < 300:
             if payload is None:
                 raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")

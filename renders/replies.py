@@ -4,6 +4,7 @@ Source of every fact: the public Sume API as written down in the project's API n
 with or without the `data` envelope, unknown fields ignored, odd values read as missing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ ENDINGS = {
 }
 RUNNING = frozenset({"queued", "processing", "running", "pending"})
 MAX_TEXT = 2_000
+# What follows the path of an address can be a signature: no error text keeps it.
+SIGNATURE = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
     retryable = error.get("retryable")
     return SumeFault(
         code=clean_text(error.get("code"), longest=100),
-        message=" ".join(part for part in parts if part)[:MAX_TEXT],
+        message=SIGNATURE.sub(r"\1?[removed]", " ".join(part for part in parts if part))[:MAX_TEXT],
         retryable=retryable if isinstance(retryable, bool) else None,
         request_id=clean_text(error.get("request_id"), longest=100),
     )

@@ -7,7 +7,6 @@ sweep finds it in the database.
 import logging
 from collections.abc import Iterable
 
-from celery import current_app
 from kombu.exceptions import OperationalError
 
 from renders.steps import Step
@@ -22,10 +21,12 @@ def follow(steps: Iterable[Step]) -> None:
 
 def _send(step: Step) -> bool:
     """Whether the broker took the message."""
+    from renders import tasks  # here, since tasks say what follows through this module
+
     args = [str(step.render_id)]
     if step.token is not None:
         args.append(step.token)
-    task = current_app.tasks[f"renders.tasks.{step.do}_render"]
+    task = getattr(tasks, f"{step.do}_render")
     try:
         task.apply_async(args, countdown=step.after or None)
     except (OperationalError, OSError) as error:

@@ -1,6 +1,20 @@
-"""The app's pages."""
+"""The app's pages; include at the project's root."""
 
-from django.urls import URLPattern
+from django.urls import path
+from django.views.generic import RedirectView
+
+from renders import api, views
 
 app_name = "renders"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="renders:gallery"), name="home"),
+    path("renders/", views.gallery, name="gallery"),
+    path("renders/<uuid:pk>/", views.detail, name="detail"),
+    path("renders/<uuid:pk>/artifacts/<int:index>/", views.artifact, name="artifact"),
+    path("renders/<uuid:pk>/cancel/", views.cancel, name="cancel"),
+    path("renders/<uuid:pk>/retry/", views.retry, name="retry"),
+    path("api/renders/", api.RenderList.as_view(), name="api_list"),
+    path("api/renders/<uuid:pk>/", api.RenderDetail.as_view(), name="api_detail"),
+    path("api/renders/<path:rest>", api.Nothing.as_view()),
+    path("healthz", views.healthz, name="healthz"),
+]

@@ -10,7 +10,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -19,116 +18,339 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='RenderJob',
+            name="RenderJob",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('image', 'Image'), ('video', 'Video'), ('avatar', 'Avatar'), ('avatar_video', 'Avatar video')], default='image', max_length=20)),
-                ('model', models.CharField(default='sume/auto', help_text="Sume's name of the model that makes it.", max_length=100)),
-                ('prompt', models.TextField(help_text='What the picture or clip shall show.')),
-                ('params', models.JSONField(blank=True, default=dict, help_text='Further fields of the request, as a JSON object.')),
-                ('priority', models.SmallIntegerField(default=0, help_text='Higher goes first.')),
-                ('reference', models.CharField(blank=True, help_text="The caller's own unique name: the same reference gives the same render.", max_length=200, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('status', models.CharField(choices=[('pending', 'Pending'), ('submitting', 'Submitting'), ('submitted', 'Submitted'), ('completed', 'Completed'), ('failed', 'Failed'), ('canceled', 'Canceled')], default='pending', editable=False, max_length=20)),
-                ('not_before', models.DateTimeField(blank=True, editable=False, help_text='Not sent to Sume before this time.', null=True)),
-                ('idempotency_key', renders.models.IdempotencyKeyField(editable=False, max_length=60, unique=True)),
-                ('request_path', models.CharField(blank=True, editable=False, max_length=100)),
-                ('request_body', models.TextField(blank=True, editable=False)),
-                ('claimed_at', models.DateTimeField(editable=False, null=True)),
-                ('submit_attempts', models.PositiveIntegerField(default=0, editable=False)),
-                ('outcome_unknown_at', models.DateTimeField(editable=False, help_text='Last time a submit ended without a clear answer: Sume may hold the job.', null=True)),
-                ('submitted_at', models.DateTimeField(editable=False, null=True)),
-                ('sume_job_id', models.CharField(blank=True, editable=False, max_length=200)),
-                ('sume_status', models.CharField(blank=True, editable=False, max_length=50)),
-                ('idempotency_hit', models.BooleanField(default=False, editable=False, help_text='Sume had this request already.')),
-                ('next_poll_at', models.DateTimeField(editable=False, help_text='When Sume is next asked about this render.', null=True)),
-                ('last_polled_at', models.DateTimeField(editable=False, null=True)),
-                ('poll_count', models.PositiveIntegerField(default=0, editable=False, help_text='Sequence of reads: each write of a read names it.')),
-                ('failed_reads', models.PositiveIntegerField(default=0, editable=False, help_text='Reads that failed in a row.')),
-                ('not_found_since', models.DateTimeField(editable=False, null=True)),
-                ('swept_at', models.DateTimeField(editable=False, help_text='When the sweep last put this render back to work.', null=True)),
-                ('cancel_requested_at', models.DateTimeField(editable=False, null=True)),
-                ('cancel_answered_at', models.DateTimeField(editable=False, null=True)),
-                ('finished_at', models.DateTimeField(editable=False, null=True)),
-                ('handled_at', models.DateTimeField(editable=False, help_text='When result and signals were done.', null=True)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=100)),
-                ('error_message', models.TextField(blank=True, editable=False)),
-                ('result', models.JSONField(blank=True, editable=False, null=True)),
-                ('cost_usd_micros', models.BigIntegerField(editable=False, help_text='Cost in millionths of a US dollar.', null=True)),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='renders', to=settings.AUTH_USER_MODEL)),
-                ('retry_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='retries', to='renders.renderjob')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("image", "Image"),
+                            ("video", "Video"),
+                            ("avatar", "Avatar"),
+                            ("avatar_video", "Avatar video"),
+                        ],
+                        default="image",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "model",
+                    models.CharField(
+                        default="sume/auto",
+                        help_text="Sume's name of the model that makes it.",
+                        max_length=100,
+                    ),
+                ),
+                ("prompt", models.TextField(help_text="What the picture or clip shall show.")),
+                (
+                    "params",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Further fields of the request, as a JSON object.",
+                    ),
+                ),
+                ("priority", models.SmallIntegerField(default=0, help_text="Higher goes first.")),
+                (
+                    "reference",
+                    models.CharField(
+                        blank=True,
+                        help_text="The caller's own unique name: the same reference gives the same render.",
+                        max_length=200,
+                        null=True,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("submitting", "Submitting"),
+                            ("submitted", "Submitted"),
+                            ("completed", "Completed"),
+                            ("failed", "Failed"),
+                            ("canceled", "Canceled"),
+                        ],
+                        default="pending",
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True,
+                        editable=False,
+                        help_text="Not sent to Sume before this time.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "idempotency_key",
+                    renders.models.IdempotencyKeyField(editable=False, max_length=60, unique=True),
+                ),
+                ("request_path", models.CharField(blank=True, editable=False, max_length=100)),
+                ("request_body", models.TextField(blank=True, editable=False)),
+                ("claimed_at", models.DateTimeField(editable=False, null=True)),
+                ("submit_attempts", models.PositiveIntegerField(default=0, editable=False)),
+                (
+                    "outcome_unknown_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="Last time a submit ended without a clear answer: Sume may hold the job.",
+                        null=True,
+                    ),
+                ),
+                ("submitted_at", models.DateTimeField(editable=False, null=True)),
+                ("sume_job_id", models.CharField(blank=True, editable=False, max_length=200)),
+                ("sume_status", models.CharField(blank=True, editable=False, max_length=50)),
+                (
+                    "idempotency_hit",
+                    models.BooleanField(
+                        default=False, editable=False, help_text="Sume had this request already."
+                    ),
+                ),
+                (
+                    "next_poll_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When Sume is next asked about this render.",
+                        null=True,
+                    ),
+                ),
+                ("last_polled_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "poll_count",
+                    models.PositiveIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Sequence of reads: each write of a read names it.",
+                    ),
+                ),
+                (
+                    "failed_reads",
+                    models.PositiveIntegerField(
+                        default=0, editable=False, help_text="Reads that failed in a row."
+                    ),
+                ),
+                ("not_found_since", models.DateTimeField(editable=False, null=True)),
+                (
+                    "swept_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When the sweep last put this render back to work.",
+                        null=True,
+                    ),
+                ),
+                ("cancel_requested_at", models.DateTimeField(editable=False, null=True)),
+                ("cancel_answered_at", models.DateTimeField(editable=False, null=True)),
+                ("finished_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "handled_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When result and signals were done.", null=True
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=100)),
+                ("error_message", models.TextField(blank=True, editable=False)),
+                ("result", models.JSONField(blank=True, editable=False, null=True)),
+                (
+                    "cost_usd_micros",
+                    models.BigIntegerField(
+                        editable=False, help_text="Cost in millionths of a US dollar.", null=True
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="renders",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "retry_of",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="retries",
+                        to="renders.renderjob",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at', '-id'],
+                "ordering": ["-created_at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='RenderEvent',
+            name="RenderEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('what', models.CharField(max_length=40)),
-                ('detail', models.CharField(blank=True, max_length=500)),
-                ('render', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='renders.renderjob')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("what", models.CharField(max_length=40)),
+                ("detail", models.CharField(blank=True, max_length=500)),
+                (
+                    "render",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="renders.renderjob",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'id'],
+                "ordering": ["at", "id"],
             },
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(models.OrderBy(models.F('priority'), descending=True), models.F('created_at'), condition=models.Q(('status', 'pending')), name='renders_pending'),
+            model_name="renderjob",
+            index=models.Index(
+                models.OrderBy(models.F("priority"), descending=True),
+                models.F("created_at"),
+                condition=models.Q(("status", "pending")),
+                name="renders_pending",
+            ),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(condition=models.Q(('status', 'submitting')), fields=['claimed_at'], name='renders_submitting'),
+            model_name="renderjob",
+            index=models.Index(
+                condition=models.Q(("status", "submitting")),
+                fields=["claimed_at"],
+                name="renders_submitting",
+            ),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(condition=models.Q(('status', 'submitted')), fields=['next_poll_at'], name='renders_to_poll'),
+            model_name="renderjob",
+            index=models.Index(
+                condition=models.Q(("status", "submitted")),
+                fields=["next_poll_at"],
+                name="renders_to_poll",
+            ),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(condition=models.Q(('handled_at__isnull', True), ('status__in', ('completed', 'failed', 'canceled'))), fields=['next_poll_at'], name='renders_to_finish'),
+            model_name="renderjob",
+            index=models.Index(
+                condition=models.Q(
+                    ("handled_at__isnull", True),
+                    ("status__in", ("completed", "failed", "canceled")),
+                ),
+                fields=["next_poll_at"],
+                name="renders_to_finish",
+            ),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(fields=['-created_at', '-id'], name='renders_newest'),
+            model_name="renderjob",
+            index=models.Index(fields=["-created_at", "-id"], name="renders_newest"),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(fields=['created_by', '-created_at'], name='renders_newest_of_user'),
+            model_name="renderjob",
+            index=models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
         ),
         migrations.AddIndex(
-            model_name='renderjob',
-            index=models.Index(condition=models.Q(('sume_job_id', ''), _negated=True), fields=['sume_job_id'], name='renders_job_id'),
+            model_name="renderjob",
+            index=models.Index(
+                condition=models.Q(("sume_job_id", ""), _negated=True),
+                fields=["sume_job_id"],
+                name="renders_job_id",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', renders.states.Status)), name='renders_status_known'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", renders.states.Status)),
+                name="renders_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'submitting'), _negated=True), ('claimed_at__isnull', False), _connector='OR'), name='renders_submitting_is_claimed'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "submitting"), _negated=True),
+                    ("claimed_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="renders_submitting_is_claimed",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['submitted', 'completed']), _negated=True), models.Q(models.Q(('sume_job_id', ''), _negated=True), ('submitted_at__isnull', False)), _connector='OR'), name='renders_submitted_has_job_id'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status__in", ["submitted", "completed"]), _negated=True),
+                    models.Q(
+                        models.Q(("sume_job_id", ""), _negated=True),
+                        ("submitted_at__isnull", False),
+                    ),
+                    _connector="OR",
+                ),
+                name="renders_submitted_has_job_id",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'submitted'), _negated=True), ('next_poll_at__isnull', False), _connector='OR'), name='renders_submitted_has_next_poll'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "submitted"), _negated=True),
+                    ("next_poll_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="renders_submitted_has_next_poll",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('status__in', ('completed', 'failed', 'canceled'))), models.Q(models.Q(('status__in', ('completed', 'failed', 'canceled')), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='renders_terminal_has_finished_at'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("finished_at__isnull", False),
+                        ("status__in", ("completed", "failed", "canceled")),
+                    ),
+                    models.Q(
+                        models.Q(
+                            ("status__in", ("completed", "failed", "canceled")), _negated=True
+                        ),
+                        ("finished_at__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="renders_terminal_has_finished_at",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.CheckConstraint(condition=models.Q(('handled_at__isnull', True), ('status__in', ('completed', 'failed', 'canceled')), _connector='OR'), name='renders_handled_is_terminal'),
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("handled_at__isnull", True),
+                    ("status__in", ("completed", "failed", "canceled")),
+                    _connector="OR",
+                ),
+                name="renders_handled_is_terminal",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='renderjob',
-            constraint=models.UniqueConstraint(condition=models.Q(('reference__isnull', False)), fields=('reference',), name='renders_reference_unique'),
+            model_name="renderjob",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("reference__isnull", False)),
+                fields=("reference",),
+                name="renders_reference_unique",
+            ),
         ),
     ]

@@ -1,0 +1,271 @@
+"""The admin: add a render, look at it, ask for a cancel or a retry. Nothing is edited or deleted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from renders import services
+from renders.exceptions import InvalidRender
+from renders.forms import REQUEST_FIELDS, RenderAdminForm, retry_once
+from renders.models import RenderEvent, RenderJob
+from renders.templatetags.render_facts import age, in_words, media, pretty_json, took, usd
+
+ADD_FIELDSETS = [
+    (None, {"fields": ["token", "kind", "prompt", "model", "params"]}),
+    ("Order and name", {"fields": ["priority", "reference"]}),
+]
+FIELDSETS = [
+    (None, {"fields": ["badge", "standing", "pictures", "whole_prompt", "trouble"]}),
+    ("Request", {"fields": ["kind", "model", "params_json", "priority", "reference"]}),
+    (
+        "Who and when",
+        {"fields": ["created_by", "created_at", "submitted_at", "finished_at", "handled_at"]},
+    ),
+    ("At Sume", {"fields": ["sume_job_id", "sume_status", "cost", "idempotency_hit"]}),
+    (
+        "Inner workings",
+        {
+            "classes": ["collapse"],
+            "fields": [
+                "id",
+                "idempotency_key",
+                "retry_of",
+                "submit_attempts",
+                "not_before",
+                "claimed_at",
+                "next_poll_at",
+                "last_polled_at",
+                "poll_count",
+                "failed_reads",
+                "cancel_requested_at",
+                "cancel_answered_at",
+            ],
+        },
+    ),
+]
+
+
+class TimelineInline(admin.TabularInline):
+    """What happened to a render; seen by whoever sees the render."""
+
+    model = RenderEvent
+    template = "renders/admin/timeline.html"
+    extra = 0
+    can_delete = False
+    fields = readonly_fields = ["at", "what", "detail"]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(RenderJob)
+class RenderJobAdmin(admin.ModelAdmin):
+    """Adds through the services; all else is read-only, since what was sent cannot be edited."""
+
+    form = RenderAdminForm
+    list_display = ["badge", "kind", "short_prompt", "who", "created_at", "ended", "cost"]
+    list_display_links = ["badge", "short_prompt"]
+    list_filter = ["status", "kind", "created_at"]
+    list_select_related = ["created_by"]
+    list_per_page = 50
+    date_hierarchy = "created_at"
+    search_fields = ["prompt", "id", "sume_job_id", "reference"]
+    search_help_text = "Words of the prompt, an id, a Sume job id or a reference."
+    actions = ["cancel", "retry"]
+
+    class Media:
+        css = {"all": ["renders/admin.css"]}
+
+    # --- Who may do what ------------------------------------------------------------------
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # a bill's row stays
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """Canceling changes a render."""
+        return request.user.has_perm("renders.change_renderjob")
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        """Retrying adds a render."""
+        return request.user.has_perm("renders.add_renderjob")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RenderJob]:
+        return RenderJob.objects.visible_to(request.user)
+
+    # --- Adding ---------------------------------------------------------------------------
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        return FIELDSETS if obj else ADD_FIELDSETS
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        if obj is None:
+            return []
+        return [name for _, options in FIELDSETS for name in options["fields"]]
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> list[Any]:
+        return [TimelineInline] if obj else []
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.user = request.user
+        return form
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {"title": "Add a render", "show_save_and_continue": False}
+        return super().add_view(request, form_url, context | (extra_context or {}))
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> RenderJob:
+        """The services store the row, and have it sent once this transaction commits."""
+        render: RenderJob = form.save_render()
+        request._render_repeated = form.repeated  # type: ignore[attr-defined]
+        return render
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Stored already, by `save_form`."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing else is on the form."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        if getattr(request, "_render_repeated", False):
+            return None
+        return super().log_addition(request, obj, message)
+
+    def response_add(
+        self, request: HttpRequest, obj: RenderJob, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        if getattr(request, "_render_repeated", False):
+            text = "This form was sent before; nothing was added again. This is its render."
+            messages.info(request, text)
+        else:
+            messages.success(request, "Added. It is sent to Sume within moments.")
+        if "_addanother" in request.POST:
+            return HttpResponseRedirect(request.path)
+        if self.has_view_permission(request, obj):
+            return HttpResponseRedirect(
+                reverse(
+                    "admin:renders_renderjob_change",
+                    args=[obj.pk],
+                    current_app=self.admin_site.name,
+                )
+            )
+        return HttpResponseRedirect(obj.get_absolute_url())
+
+    def view_on_site(self, obj: RenderJob) -> str:
+        """The render's page, with its buttons."""
+        return obj.get_absolute_url()
+
+    # --- Actions --------------------------------------------------------------------------
+
+    @admin.action(description="Cancel the selected renders", permissions=["cancel"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
+        """Sume decides, so this reports what was asked and no more."""
+        renders = list(queryset)
+        asked = sum(services.cancel_render(render) for render in renders)
+        if asked:
+            self.message_user(request, f"Cancel requested for {asked}.", messages.SUCCESS)
+        if asked < len(renders):
+            text = f"{len(renders) - asked} left alone: ended, or cancel requested before."
+            self.message_user(request, text, messages.INFO)
+
+    @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
+    def retry(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
+        """Each at most once, however often this is clicked."""
+        made = known = refused = 0
+        for render in list(queryset):
+            try:
+                new, is_new = retry_once(render, request.user)
+            except InvalidRender:
+                refused += 1
+                continue
+            if is_new:
+                made += 1
+                self.log_addition(request, new, f"Retry of {render.pk}")
+            else:
+                known += 1
+        for number, text, level in [
+            (made, "{} retried as new.", messages.SUCCESS),
+            (known, "{} left alone: retried before.", messages.INFO),
+            (refused, "{} left alone: only failed or canceled renders are retried.", messages.INFO),
+        ]:
+            if number:
+                self.message_user(request, text.format(number), level)
+
+    # --- What is shown --------------------------------------------------------------------
+
+    @admin.display(description="Status", ordering="status")
+    def badge(self, render: RenderJob) -> SafeString:
+        return format_html(
+            '<span class="badge badge-{}">{}</span>', render.status, render.get_status_display()
+        )
+
+    @admin.display(description="Prompt")
+    def short_prompt(self, render: RenderJob) -> str:
+        return Truncator(render.prompt).chars(80)
+
+    @admin.display(description="Who", ordering="created_by")
+    def who(self, render: RenderJob) -> str | None:
+        return render.created_by.get_username() if render.created_by else None
+
+    @admin.display(description="Ended", ordering="finished_at")
+    def ended(self, render: RenderJob) -> str:
+        if render.finished_at:
+            return f"{age(render.finished_at)} ago, after {took(render)}"
+        return f"not yet, for {took(render)}"
+
+    @admin.display(description="Cost", ordering="cost_usd_micros")
+    def cost(self, render: RenderJob) -> str:
+        return usd(render.cost_usd_micros)
+
+    @admin.display(description="Now")
+    def standing(self, render: RenderJob) -> str:
+        return in_words(render)
+
+    @admin.display(description="Result", empty_value="–")
+    def pictures(self, render: RenderJob) -> SafeString | None:
+        tags = {
+            "image": '<a href="{0}"><img src="{0}" alt="Result {1}"></a>',
+            "video": '<video src="{0}" controls preload="metadata"></video>',
+            "file": '<a href="{0}">Download {2}</a>',
+        }
+        shown = [
+            (format_html(tags[item.show], item.url, item.index + 1, item.content_type),)
+            for item in media(render)
+        ]
+        if not shown:
+            return None
+        return format_html('<div class="renders-media">{}</div>', format_html_join("", "{}", shown))
+
+    @admin.display(description="Prompt")
+    def whole_prompt(self, render: RenderJob) -> SafeString:
+        return format_html('<p class="renders-prompt">{}</p>', render.prompt)
+
+    @admin.display(description="Error")
+    def trouble(self, render: RenderJob) -> str:
+        return ": ".join(part for part in [render.error_code, render.error_message] if part)
+
+    @admin.display(description="Params")
+    def params_json(self, render: RenderJob) -> SafeString:
+        return format_html('<pre class="renders-json">{}</pre>', pretty_json(render.params) or "{}")

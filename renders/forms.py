@@ -1,0 +1,190 @@
+"""What people send: the forms that add a render, and the guards against sending twice.
+
+A double click, a reload or a second tab must not make a second paid render. So each form holds
+a random token, made when it is shown; it becomes the render's `reference`, which the database
+keeps unique.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import transaction
+
+from renders import services
+from renders.exceptions import InvalidRender
+from renders.models import RenderJob
+from renders.states import Kind
+from renders.validation import clean_request
+
+REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
+
+
+def new_token() -> str:
+    """A token for one showing of a form."""
+    return secrets.token_urlsafe(18)
+
+
+def parse_json(text: str) -> Any:
+    """Read strict JSON: no NaN, no infinity. Raises `ValueError` that says where it is wrong."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+        ) from None
+    except RecursionError:
+        raise ValueError("Nested too deeply.") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number.")
+
+
+def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
+    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
+    errors = []
+    for name, value in fields.items():
+        try:
+            clean_request(**{"prompt": "any", name: value})
+        except InvalidRender as error:
+            errors.append(error)
+    return errors
+
+
+def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
+    """Retry a render unless that was done: the retry, and whether it is new.
+
+    The lock makes the second of two clicks wait, and find the first one's row. The retry belongs
+    to whom the render belongs to. Raises `InvalidRender` as `services.retry_render` does.
+    """
+    with transaction.atomic():
+        locked = RenderJob.objects.select_for_update().get(pk=render.pk)
+        known = locked.retries.order_by("created_at").first()
+        if known:
+            return known, False
+        return services.retry_render(locked, user=locked.created_by or user), True
+
+
+class ParamsField(forms.JSONField):
+    """A JSON object; an error names line and column."""
+
+    def to_python(self, value: Any) -> Any:
+        if self.disabled or not isinstance(value, str):
+            return value
+        if not value.strip():
+            return {}
+        try:
+            return parse_json(value)
+        except ValueError as error:
+            raise ValidationError(str(error), code="invalid") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Show again what was typed, right or wrong."""
+        return initial if self.disabled else data
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+class TokenForm(forms.Form):
+    """Checks a request for a render by the app's own rules, and makes it once."""
+
+    user: Any = None
+    repeated = False  # Whether the render was there already.
+
+    token = forms.CharField(
+        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
+        validators=[RegexValidator(r"^[A-Za-z0-9_-]{16,64}\Z")],
+        error_messages={"required": "Send the form again.", "invalid": "Send the form again."},
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["token"] = new_token()
+
+    def clean_prompt(self) -> str:
+        """Browsers send line ends as CR LF."""
+        return str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
+
+    def clean(self) -> dict[str, Any]:
+        """Errors at their fields; then find out whether this form was sent before."""
+        data = self.cleaned_data
+        fields = {name: data[name] for name in REQUEST_FIELDS if name in data}
+        for error in request_errors(fields):
+            self.add_error(error.field, error.message)
+        if "token" in self.errors:
+            self._renew_token()
+        if not self.errors:
+            self.request = clean_request(**fields)
+            self._find_known()
+        return data
+
+    def save_render(self) -> RenderJob:
+        """Make the render, or return the one that this form made before."""
+        return services.create_render(user=self.user, **self.request)
+
+    def _find_known(self) -> None:
+        own_reference = self.request["reference"]
+        self.request["reference"] = (
+            own_reference or f"form:{self.user.pk}:{self.cleaned_data['token']}"
+        )
+        known = (
+            RenderJob.objects.visible_to(self.user)
+            .filter(reference=self.request["reference"])
+            .first()
+        )
+        taken = RenderJob.objects.filter(reference=self.request["reference"]).exists()
+        self.repeated = known is not None and all(
+            getattr(known, name) == value for name, value in self.request.items()
+        )
+        if not taken or self.repeated:
+            return
+        if own_reference:
+            self.add_error("reference", "Another render has this reference. Choose another one.")
+        else:
+            self._renew_token()
+            self.add_error(
+                None,
+                "This form was sent before, with another request. "
+                "Nothing was added now; send it again to add this one too.",
+            )
+
+    def _renew_token(self) -> None:
+        self.data = self.data.copy()  # type: ignore[attr-defined]
+        self.data[self.add_prefix("token")] = new_token()
+
+
+class RenderForm(TokenForm):
+    """Adds a render from the gallery."""
+
+    prompt = forms.CharField(
+        widget=forms.Textarea(
+            attrs={"rows": 2, "placeholder": "A lighthouse at dawn, watercolour"}
+        ),
+        error_messages={"required": "Say what the picture or clip shall show."},
+    )
+    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+
+class RenderAdminForm(TokenForm, forms.ModelForm):
+    """Adds a render in the admin, which sets `user` on the class it makes of this."""
+
+    params = ParamsField(
+        required=False,
+        initial=dict,
+        widget=forms.Textarea(attrs={"rows": 5, "class": "vLargeTextField", "spellcheck": "false"}),
+        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
+    )
+
+    class Meta:
+        model = RenderJob
+        fields = REQUEST_FIELDS
