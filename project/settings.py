@@ -135,6 +135,10 @@ CELERY_TASK_DEFAULT_QUEUE = "celery"
 CELERY_TASK_QUEUES = [
     Queue(name, routing_key=name) for name in ("celery", "renders.submit", "renders.poll")
 ]
+CELERY_TASK_ROUTES = {
+    "renders.tasks.poll_render": {"queue": "renders.poll"},
+    "renders.tasks.*": {"queue": "renders.submit"},
+}
 CELERY_TASK_TIME_LIMIT = 180
 CELERY_TASK_SOFT_TIME_LIMIT = 150
 CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"

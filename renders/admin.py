@@ -1,52 +1,45 @@
-"""The admin: add a render, look at it, ask for a cancel or a retry. Nothing is edited or deleted."""
+"""The admin: add a render, look at it, ask for cancel or retry. Nothing is edited or deleted."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from renders import services
 from renders.exceptions import InvalidRender
-from renders.forms import REQUEST_FIELDS, RenderAdminForm, retry_once
+from renders.forms import RenderAdminForm, retry_once
 from renders.models import RenderEvent, RenderJob
-from renders.templatetags.render_facts import age, in_words, media, pretty_json, took, usd
+from renders.templatetags.render_facts import age, in_words, pretty_json, took, usd
 
 ADD_FIELDSETS = [
     (None, {"fields": ["token", "kind", "prompt", "model", "params"]}),
     ("Order and name", {"fields": ["priority", "reference"]}),
 ]
-FIELDSETS = [
-    (None, {"fields": ["badge", "standing", "pictures", "whole_prompt", "trouble"]}),
-    ("Request", {"fields": ["kind", "model", "params_json", "priority", "reference"]}),
+FIELDSETS: Any = [
+    (None, {"fields": [("badge", "standing"), "trouble", "pictures", "whole_prompt"]}),
+    ("Request", {"fields": [("kind", "model", "priority"), "params_json", "reference"]}),
     (
         "Who and when",
-        {"fields": ["created_by", "created_at", "submitted_at", "finished_at", "handled_at"]},
+        {"fields": [("created_by", "created_at"), ("submitted_at", "finished_at", "handled_at")]},
     ),
-    ("At Sume", {"fields": ["sume_job_id", "sume_status", "cost", "idempotency_hit"]}),
+    ("At Sume", {"fields": [("sume_job_id", "sume_status"), ("cost", "idempotency_hit")]}),
     (
         "Inner workings",
         {
             "classes": ["collapse"],
             "fields": [
-                "id",
-                "idempotency_key",
-                "retry_of",
-                "submit_attempts",
-                "not_before",
-                "claimed_at",
-                "next_poll_at",
-                "last_polled_at",
-                "poll_count",
-                "failed_reads",
-                "cancel_requested_at",
-                "cancel_answered_at",
+                ("id", "idempotency_key", "retry_of"),
+                ("submit_attempts", "not_before", "claimed_at"),
+                ("poll_count", "failed_reads", "last_polled_at", "next_poll_at"),
+                ("cancel_requested_at", "cancel_answered_at"),
             ],
         },
     ),
@@ -60,7 +53,8 @@ class TimelineInline(admin.TabularInline):
     template = "renders/admin/timeline.html"
     extra = 0
     can_delete = False
-    fields = readonly_fields = ["at", "what", "detail"]
+    fields = ["at", "what", "detail"]
+    readonly_fields = ["at", "what", "detail"]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return True
@@ -77,7 +71,7 @@ class RenderJobAdmin(admin.ModelAdmin):
     """Adds through the services; all else is read-only, since what was sent cannot be edited."""
 
     form = RenderAdminForm
-    list_display = ["badge", "kind", "short_prompt", "who", "created_at", "ended", "cost"]
+    list_display = ["badge", "kind", "short_prompt", "who", "created", "lasted", "cost"]
     list_display_links = ["badge", "short_prompt"]
     list_filter = ["status", "kind", "created_at"]
     list_select_related = ["created_by"]
@@ -114,10 +108,10 @@ class RenderJobAdmin(admin.ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         return FIELDSETS if obj else ADD_FIELDSETS
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj is None:
             return []
-        return [name for _, options in FIELDSETS for name in options["fields"]]
+        return flatten_fieldsets(FIELDSETS)
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> list[Any]:
         return [TimelineInline] if obj else []
@@ -126,7 +120,7 @@ class RenderJobAdmin(admin.ModelAdmin):
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
-        form = super().get_form(request, obj, change=change, **kwargs)
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.user = request.user
         return form
 
@@ -229,11 +223,14 @@ class RenderJobAdmin(admin.ModelAdmin):
     def who(self, render: RenderJob) -> str | None:
         return render.created_by.get_username() if render.created_by else None
 
-    @admin.display(description="Ended", ordering="finished_at")
-    def ended(self, render: RenderJob) -> str:
-        if render.finished_at:
-            return f"{age(render.finished_at)} ago, after {took(render)}"
-        return f"not yet, for {took(render)}"
+    @admin.display(description="Created", ordering="created_at")
+    def created(self, render: RenderJob) -> SafeString:
+        moment = f"{render.created_at:%Y-%m-%d %H:%M:%S %Z}"
+        return format_html('<span title="{}">{} ago</span>', moment, age(render.created_at))
+
+    @admin.display(description="Took", ordering="finished_at")
+    def lasted(self, render: RenderJob) -> str:
+        return took(render)
 
     @admin.display(description="Cost", ordering="cost_usd_micros")
     def cost(self, render: RenderJob) -> str:
@@ -243,20 +240,11 @@ class RenderJobAdmin(admin.ModelAdmin):
     def standing(self, render: RenderJob) -> str:
         return in_words(render)
 
-    @admin.display(description="Result", empty_value="–")
-    def pictures(self, render: RenderJob) -> SafeString | None:
-        tags = {
-            "image": '<a href="{0}"><img src="{0}" alt="Result {1}"></a>',
-            "video": '<video src="{0}" controls preload="metadata"></video>',
-            "file": '<a href="{0}">Download {2}</a>',
-        }
-        shown = [
-            (format_html(tags[item.show], item.url, item.index + 1, item.content_type),)
-            for item in media(render)
-        ]
-        if not shown:
-            return None
-        return format_html('<div class="renders-media">{}</div>', format_html_join("", "{}", shown))
+    @admin.display(description="Result")
+    def pictures(self, render: RenderJob) -> str:
+        if not render.artifacts:
+            return "-"
+        return render_to_string("renders/admin/media.html", {"render": render})
 
     @admin.display(description="Prompt")
     def whole_prompt(self, render: RenderJob) -> SafeString:
@@ -264,7 +252,7 @@ class RenderJobAdmin(admin.ModelAdmin):
 
     @admin.display(description="Error")
     def trouble(self, render: RenderJob) -> str:
-        return ": ".join(part for part in [render.error_code, render.error_message] if part)
+        return ": ".join(filter(None, [render.error_code, render.error_message])) or "-"
 
     @admin.display(description="Params")
     def params_json(self, render: RenderJob) -> SafeString:

@@ -100,7 +100,7 @@ class ApiView(View):
         raise Problem(
             405,
             f"{request.method} is not possible here.",
-            Allow=", ".join(self._allowed_methods()),
+            Allow=", ".join(name.upper() for name in self.http_method_names if hasattr(self, name)),
         )
 
 

@@ -9,6 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from renders.conf import Conf, Setting, conf
 
+ABOVE_ZERO = ("REQUEST_TIMEOUT_SECONDS", "MIN_POLL_SECONDS", "SWEEP_SECONDS", "SWEEP_BATCH")
+
 
 @register("renders", Tags.compatibility)
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
@@ -40,6 +42,15 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 "MIN_POLL_SECONDS is larger than MAX_POLL_SECONDS, or that is 0.",
                 hint="Set RENDERS_MIN_POLL_SECONDS below RENDERS_MAX_POLL_SECONDS.",
                 id="renders.E003",
+            )
+        )
+    idle = [name for name in ABOVE_ZERO if not getattr(conf, name)]
+    if idle:
+        found.append(
+            Error(
+                f"Must be above 0: {', '.join(idle)}.",
+                hint="Nothing would be sent, or without a pause.",
+                id="renders.E008",
             )
         )
     visibility = _visibility_timeout()

@@ -7,7 +7,8 @@ clients and documents.
 import json
 import os
 import threading
-import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -17,10 +18,10 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
 from renders import replies
+from renders.classification import about, classify
+from renders.deadlines import POOLS, deadline
 from renders.exceptions import (
-    BackOff,
     MediaError,
-    NotFound,
     NotReady,
     OutcomeUnknown,
     Paused,
@@ -31,8 +32,37 @@ from renders.pacing import parse_retry_after
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
-# Codes of a 409 that say "another body", in words seen at APIs of this kind.
-CONFLICT_WORDS = ("mismatch", "conflict", "reuse", "different")
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """A reply; its content, which can hold signatures, stays out of tracebacks."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    payload: Any = field(repr=False)
+
+
+class _Adapter(HTTPAdapter):
+    """Keeps the deadline of each request."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+
+class _Session(requests.Session):
+    """Follows nothing and obeys no environment: who is asked is who was named."""
+
+    def __init__(self, pool_size: int = 1) -> None:
+        super().__init__()
+        self.trust_env = False  # no .netrc, no proxy variable
+        self.mount("http://", _Adapter(pool_maxsize=pool_size))
+        self.mount("https://", _Adapter(pool_maxsize=pool_size))
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """None: even unfollowed, `requests` would read and parse where a redirect leads."""
+        return
 
 
 class SumeClient:
@@ -59,8 +89,9 @@ class SumeClient:
 
     def submit(self, path: str, body: str, idempotency_key: str) -> replies.Accepted:
         """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images."""
-        payload = self._call("POST", path, body=body, idempotency_key=idempotency_key)
-        accepted = replies.read_accepted(payload)
+        accepted = replies.read_accepted(
+            self._call("POST", path, body=body, idempotency_key=idempotency_key)
+        )
         if accepted is None:
             raise OutcomeUnknown("Sume's reply names no job.", code="unreadable_reply")
         return accepted
@@ -70,20 +101,23 @@ class SumeClient:
         status = replies.read_status(self._call("GET", self._job(job_id, "/status")))
         if status is None:
             raise OutcomeUnknown("Sume's reply names no status.", code="unreadable_reply")
-        return status
+        return replace(status, fault=self._hidden(status.fault))
 
     def result(self, job_id: str) -> replies.JobResult:
         """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
         try:
-            return replies.read_result(self._call("GET", self._job(job_id, "/result")))
+            result = replies.read_result(self._call("GET", self._job(job_id, "/result")))
         except SumeError as error:
             if error.status not in {404, 409}:
                 raise
             raise NotReady(str(error), **about(error)) from None
+        if result is None:
+            raise NotReady("Sume's reply holds no result.", code="unreadable_reply")
+        return result
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
         """GET the job record and return why it failed. Raises `NotFound` too."""
-        return replies.read_record_fault(self._call("GET", self._job(job_id)))
+        return self._hidden(replies.read_record_fault(self._call("GET", self._job(job_id))))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
         """Ask Sume to cancel; returns if it did.
@@ -91,13 +125,15 @@ class SumeClient:
         Raises `Rejected` with Sume's code if it is too late, `NotFound` too.
         """
         try:
-            self._call(
+            payload = self._call(
                 "POST", self._job(job_id, "/cancel"), body="{}", idempotency_key=idempotency_key
             )
         except OutcomeUnknown as error:
             if error.status != 409:
                 raise
             raise Rejected(str(error), **about(error)) from None
+        if replies.read_canceled(payload) is False:
+            raise Rejected("Sume did not cancel it.", code="not_canceled")
 
     @staticmethod
     def _job(job_id: str, what: str = "") -> str:
@@ -108,8 +144,7 @@ class SumeClient:
         """One session per process and thread: sockets shared over a fork mix up replies."""
         local = self._local
         if getattr(local, "pid", None) != os.getpid():
-            session = requests.Session()
-            session.trust_env = False  # a .netrc or proxy variable must not change who is asked
+            session = _Session(self.pool_size)
             session.headers.update(
                 {
                     "Authorization": f"Bearer {self._api_key}",
@@ -117,9 +152,6 @@ class SumeClient:
                     "User-Agent": USER_AGENT,
                 }
             )
-            adapter = HTTPAdapter(pool_maxsize=self.pool_size)
-            session.mount("http://", adapter)
-            session.mount("https://", adapter)
             local.session, local.pid = session, os.getpid()
         return local.session
 
@@ -136,86 +168,55 @@ class SumeClient:
             raise Paused(
                 "No usable API key is set; put Sume's key into SUME_API_KEY.", code="bad_api_key"
             )
+        reply = self._exchange(method, path, body, idempotency_key)
+        if isinstance(reply, str):
+            raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
+        if 200 <= reply.status < 300:
+            if reply.payload is None:
+                raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
+            return reply.payload
+        raise classify(
+            reply.status,
+            self._hidden(replies.read_error(reply.payload, reply.headers.get("x-sume-request-id"))),
+            parse_retry_after(reply.headers.get("Retry-After"), datetime.now(UTC)),
+        )
+
+    def _exchange(
+        self, method: str, path: str, body: str | None, idempotency_key: str | None
+    ) -> _Reply | str:
+        """The reply, or the kind of error: its text can hold the URL, its chain the headers."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
-        deadline = time.monotonic() + self.timeout
         try:
-            with self._session.request(
-                method,
-                self.base_url + path,
-                data=None if body is None else body.encode(),
-                headers=headers,
-                timeout=(self.timeout / 3, self.timeout),
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                content = _read(response, deadline)
+            with (
+                deadline(self.timeout),
+                self._session.request(
+                    method,
+                    self.base_url + path,
+                    data=None if body is None else body.encode(),
+                    headers=headers,
+                    timeout=(self.timeout / 3, self.timeout),
+                    allow_redirects=False,
+                    stream=True,
+                ) as response,
+            ):
+                return _Reply(response.status_code, response.headers, _json(_read(response)))
         except (requests.RequestException, HTTPError, OSError) as error:
-            # Only the kind of error: its text can hold the URL and its chain the headers.
-            raise OutcomeUnknown(
-                f"No answer from Sume ({type(error).__name__}).", code="no_answer"
-            ) from None
-        # Some servers repeat the key in their error texts.
-        payload = _json(content.replace(self._api_key.encode(), b"[API key]"))
-        if 200 <= response.status_code < 300:
-            if payload is None:
-                raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
-            return payload
-        raise classify(
-            response.status_code,
-            replies.read_error(payload, response.headers.get("x-sume-request-id")),
-            parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)),
-        )
+            return type(error).__name__
+
+    def _hidden(self, fault: replies.SumeFault) -> replies.SumeFault:
+        return replies.hide(fault, self._api_key)
 
 
-def classify(status: int, fault: replies.SumeFault, retry_after: float | None) -> SumeError:
-    """What a reply that is no success means. What is not known here is *unknown outcome*.
-
-    `retry_after` in seconds. Source: the table of replies in Sume's API notes.
-    """
-    message = fault.message or f"Sume answered with HTTP status {status}."
-    refused = fault.retryable is False
-    kind: type[SumeError] = OutcomeUnknown
-    if status == 503 or (status == 429 and not refused):
-        kind = BackOff
-    elif status in {401, 402, 403}:
-        kind = Paused
-    elif status == 404:
-        kind = NotFound
-    elif status == 409 and not refused and not any(word in fault.code for word in CONFLICT_WORDS):
-        kind = OutcomeUnknown  # the first request with this key may still be at work
-    elif refused or (400 <= status < 500 and status != 408):
-        kind = Rejected
-    error = kind(
-        message, code=fault.code or f"http_{status}", status=status, request_id=fault.request_id
-    )
-    if isinstance(error, BackOff):
-        error.retry_after = retry_after
-    return error
-
-
-def about(error: SumeError) -> dict[str, Any]:
-    """What names an error, to give to another one."""
-    return {"code": error.code, "status": error.status, "request_id": error.request_id}
-
-
-def _read(response: requests.Response, deadline: float) -> bytes:
-    """The whole body, or an error: a reply that trickles in must not outlive the deadline."""
+def _read(response: requests.Response) -> bytes:
+    """The whole body, or an error where it is endless."""
     content = bytearray()
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise requests.Timeout
-        socket = getattr(response.raw.connection, "sock", None)
-        if socket is not None:
-            socket.settimeout(left)
-        chunk = response.raw.read1(65_536, decode_content=True)
-        if not chunk:
-            return bytes(content)
+    while chunk := response.raw.read1(65_536, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY_BYTES:
             raise requests.exceptions.ContentDecodingError
+    return bytes(content)
 
 
 def _json(content: bytes) -> Any:
@@ -231,22 +232,19 @@ def download(url: str, target: BinaryIO, *, timeout: float, max_bytes: int) -> N
     `timeout` in seconds for the whole. Raises `MediaError`; its text never holds the URL, which
     can be signed.
     """
-    deadline = time.monotonic() + timeout
     written = 0
     try:
-        with requests.Session() as session:
-            session.trust_env = False
-            with session.get(
-                url, timeout=timeout / 3, allow_redirects=False, stream=True
-            ) as response:
-                if response.status_code != 200:
-                    raise MediaError(f"Its server answered with status {response.status_code}.")
-                for chunk in response.iter_content(65_536):
-                    target.write(chunk)
-                    written += len(chunk)
-                    if written > max_bytes:
-                        raise MediaError(f"It is larger than {max_bytes:,} bytes.")
-                    if time.monotonic() > deadline:
-                        raise MediaError(f"It took longer than {timeout:.0f} s.")
+        with (
+            deadline(timeout),
+            _Session() as session,
+            session.get(url, timeout=timeout / 3, allow_redirects=False, stream=True) as response,
+        ):
+            if response.status_code != 200:
+                raise MediaError(f"Its server answered with status {response.status_code}.")
+            while chunk := response.raw.read1(65_536, decode_content=True):
+                target.write(chunk)
+                written += len(chunk)
+                if written > max_bytes:
+                    raise MediaError(f"It is larger than {max_bytes:,} bytes.")
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:
         raise MediaError(f"It could not be downloaded ({type(error).__name__}).") from None

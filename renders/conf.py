@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 def seconds(value: object) -> float:
     """A finite number of seconds, zero or more."""
-    number = float(str(value))
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
     if not math.isfinite(number) or number < 0:
         raise ValueError("a number of seconds, zero or more, is needed")
     return number
@@ -23,7 +26,10 @@ def seconds(value: object) -> float:
 
 def count(value: object) -> int:
     """A whole number, zero or more."""
-    number = int(str(value))
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
     if number < 0:
         raise ValueError("a whole number, zero or more, is needed")
     return number

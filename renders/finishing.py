@@ -72,9 +72,13 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
     """Get what Sume still holds about the render: the result, or the reason."""
     if render.status == Status.COMPLETED:
         if render.result is None:
-            result = client.result(render.sume_job_id)
-            render.result = {"artifacts": result.artifacts}
-            RenderJob.objects.store_result(render.pk, render.result, result.cost_usd_micros)
+            found = client.result(render.sume_job_id)
+            render.result = {"artifacts": found.artifacts}
+            if found.cost_usd_micros is not None:
+                render.cost_usd_micros = found.cost_usd_micros
+            RenderJob.objects.store(
+                render.pk, result=render.result, cost_usd_micros=render.cost_usd_micros
+            )
         if conf.SAVE_MEDIA:
             _save_media(render)
     elif render.status == Status.FAILED and not render.error_code:
@@ -83,10 +87,10 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
             code, message = fault.code, fault.message
         except NotFound:
             code = message = ""
-        RenderJob.objects.store_error(
+        RenderJob.objects.store(
             render.pk,
-            code or render.sume_status or "failed",
-            message or render.error_message or "Sume gave no reason.",
+            error_code=code or render.sume_status or "failed",
+            error_message=message or render.error_message or "Sume gave no reason.",
         )
 
 
@@ -103,7 +107,7 @@ def _save_media(render: RenderJob) -> None:
             logger.warning("Render %s keeps only a link: %s", render.pk, error)
             RenderJob.objects.log(render.pk, "media not stored", str(error))
             continue
-        RenderJob.objects.store_result(render.pk, render.result or {}, None)
+        RenderJob.objects.store(render.pk, result=render.result)
 
 
 def _handle(render: RenderJob) -> None:

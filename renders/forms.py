@@ -8,7 +8,7 @@ keeps unique.
 import json
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -32,13 +32,19 @@ def new_token() -> str:
 def parse_json(text: str) -> Any:
     """Read strict JSON: no NaN, no infinity. Raises `ValueError` that says where it is wrong."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
         ) from None
     except RecursionError:
         raise ValueError("Nested too deeply.") from None
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > 1000:
+        raise ValueError("A number has too many digits.")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> None:
@@ -133,16 +139,15 @@ class TokenForm(forms.Form):
         self.request["reference"] = (
             own_reference or f"form:{self.user.pk}:{self.cleaned_data['token']}"
         )
-        known = (
-            RenderJob.objects.visible_to(self.user)
-            .filter(reference=self.request["reference"])
-            .first()
+        # One look: between two, another click of the same form could make its render.
+        known = RenderJob.objects.filter(reference=self.request["reference"]).first()
+        if known is None:
+            return
+        self.repeated = (
+            all(getattr(known, name) == value for name, value in self.request.items())
+            and RenderJob.objects.visible_to(self.user).filter(pk=known.pk).exists()
         )
-        taken = RenderJob.objects.filter(reference=self.request["reference"]).exists()
-        self.repeated = known is not None and all(
-            getattr(known, name) == value for name, value in self.request.items()
-        )
-        if not taken or self.repeated:
+        if self.repeated:
             return
         if own_reference:
             self.add_error("reference", "Another render has this reference. Choose another one.")
@@ -155,8 +160,9 @@ class TokenForm(forms.Form):
             )
 
     def _renew_token(self) -> None:
-        self.data = self.data.copy()  # type: ignore[attr-defined]
-        self.data[self.add_prefix("token")] = new_token()
+        data = cast(Any, self.data).copy()
+        data[self.add_prefix("token")] = new_token()
+        self.data = data
 
 
 class RenderForm(TokenForm):
@@ -171,7 +177,7 @@ class RenderForm(TokenForm):
     kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, label_suffix="", **kwargs)
         self.user = user
 
 
@@ -188,3 +194,6 @@ class RenderAdminForm(TokenForm, forms.ModelForm):
     class Meta:
         model = RenderJob
         fields = REQUEST_FIELDS
+
+    def _post_clean(self) -> None:
+        """Not the model's own checks: `clean` made them, and a known reference is no error."""

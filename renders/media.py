@@ -3,7 +3,6 @@
 import mimetypes
 import tempfile
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from django.core.files import File
 from django.core.files.storage import default_storage
@@ -21,7 +20,7 @@ def save(render_id: str, index: int, artifact: Mapping[str, str]) -> str:
     Raises `MediaError`. A second try replaces what a first one left.
     """
     url = artifact.get("url", "")
-    if urlsplit(url).scheme not in {"http", "https"}:
+    if not url.lower().startswith(("http://", "https://")):
         raise MediaError("Artifact not stored: its address is neither http nor https.")
     suffix = mimetypes.guess_extension(artifact.get("content_type", "")) or ".bin"
     name = f"renders/{render_id}/{index}{suffix}"

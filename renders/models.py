@@ -16,9 +16,9 @@ class IdempotencyKeyField(models.CharField):
     """`render-job-<row id>`, written when the row is inserted and never again."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        if add:
-            setattr(model_instance, self.attname, f"render-job-{model_instance.pk}")
-        return str(getattr(model_instance, self.attname))
+        key = f"render-job-{model_instance.pk}"
+        setattr(model_instance, self.attname, key)
+        return key
 
 
 class RenderJob(models.Model):

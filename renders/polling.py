@@ -109,8 +109,10 @@ def _running(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
         render.pk,
         render.poll_count,
         now,
-        sume_status=status.sume_status,
         next_poll_at=now + timedelta(seconds=wait),
+        sume_status=status.sume_status,
+        failed_reads=0,
+        not_found_since=None,
     )
     if won and status.sume_status != render.sume_status:
         RenderJob.objects.log(render.pk, "sume status", status.sume_status)
@@ -129,11 +131,12 @@ def _failed(render: RenderJob, hop: Hop, error: SumeError) -> list[Step]:
         wait = max(wait, error.retry_after or 0)
     wait = clamp(wait, default=wait, shortest=conf.MIN_POLL_SECONDS, longest=conf.MAX_POLL_SECONDS)
     logger.warning("Reading render %s failed (%s); again in %.1f s.", render.pk, error.code, wait)
-    won = RenderJob.objects.record_failed_read(
+    won = RenderJob.objects.record_read(
         render.pk,
         render.poll_count,
         now,
         next_poll_at=now + timedelta(seconds=wait),
+        failed_reads=render.failed_reads + 1,
         not_found_since=since,
     )
     return _go_on(render, hop, wait, won)

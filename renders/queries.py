@@ -62,6 +62,8 @@ class RenderQueries(models.QuerySet):
 
     def visible_to(self, user: Any) -> "RenderQueries":
         """A person's own renders; all of them for staff who may view them."""
+        if not user.is_authenticated:
+            return self.none()
         if user.is_staff and user.has_perm("renders.view_renderjob"):
             return self
         return self.filter(created_by=user)

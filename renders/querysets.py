@@ -9,16 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import F, Q
 
-from renders.queries import RenderQueries
+from renders.moves import Moves
 from renders.states import TERMINAL, Status
 
-ANY = Q()
 
-
-class RenderQuerySet(RenderQueries):
+class RenderQuerySet(Moves):
     """The named queries, and transitions of one row by its primary key."""
 
     def claim(self, pk: UUID, now: datetime) -> bool:
@@ -127,39 +124,22 @@ class RenderQuerySet(RenderQueries):
         )
 
     def record_read(
-        self, pk: UUID, sequence: int, now: datetime, *, sume_status: str, next_poll_at: datetime
+        self, pk: UUID, sequence: int, now: datetime, *, next_poll_at: datetime, **learned: Any
     ) -> bool:
-        """Note a read that found the job still running; `sequence` is the `poll_count` known."""
-        moved = self._of_sequence(pk, sequence).update(
-            poll_count=sequence + 1,
-            last_polled_at=now,
-            next_poll_at=next_poll_at,
-            sume_status=sume_status,
-            failed_reads=0,
-            not_found_since=None,
-            swept_at=None,
-        )
-        return bool(moved)
+        """Note a read after which the job still runs; `sequence` is the `poll_count` known.
 
-    def record_failed_read(
-        self,
-        pk: UUID,
-        sequence: int,
-        now: datetime,
-        *,
-        next_poll_at: datetime,
-        not_found_since: datetime | None,
-    ) -> bool:
-        """Note a read that told nothing; the next one is later."""
-        moved = self._of_sequence(pk, sequence).update(
-            poll_count=sequence + 1,
-            last_polled_at=now,
-            next_poll_at=next_poll_at,
-            failed_reads=F("failed_reads") + 1,
-            not_found_since=not_found_since,
-            swept_at=None,
+        `learned` is what else the read told: `sume_status`, `failed_reads`, `not_found_since`.
+        """
+        row = self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence)
+        return bool(
+            row.update(
+                poll_count=sequence + 1,
+                last_polled_at=now,
+                next_poll_at=next_poll_at,
+                swept_at=None,
+                **learned,
+            )
         )
-        return bool(moved)
 
     def end(
         self,
@@ -221,23 +201,9 @@ class RenderQuerySet(RenderQueries):
             cancel_answered_at=now,
         )
 
-    def store_result(self, pk: UUID, result: dict[str, Any], cost: int | None) -> bool:
-        """Keep what was made, until it is handled."""
-        changes: dict[str, Any] = {"result": result}
-        if cost is not None:
-            changes["cost_usd_micros"] = cost
-        return self._move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **changes)
-
-    def store_error(self, pk: UUID, code: str, message: str) -> bool:
-        """Keep why it failed, where Sume's status did not say."""
-        return self._move(
-            pk,
-            TERMINAL,
-            None,
-            where=Q(handled_at__isnull=True, error_code=""),
-            error_code=code[:100],
-            error_message=message,
-        )
+    def store(self, pk: UUID, **found: Any) -> bool:
+        """Keep what was found about an ended render (result, cost, error), until it is handled."""
+        return self._move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **found)
 
     def postpone_finish(self, pk: UUID, failures: int, next_try_at: datetime, message: str) -> bool:
         """Note that finishing failed; `failures` is the count known, as with a read."""
@@ -265,55 +231,3 @@ class RenderQuerySet(RenderQueries):
     def mark_swept(self, pks: Iterable[UUID], now: datetime) -> int:
         """Note that the sweep has put these back to work."""
         return self.filter(pk__in=list(pks)).update(swept_at=now)
-
-    def _of_sequence(self, pk: UUID, sequence: int) -> "RenderQuerySet":
-        return self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence)
-
-    def _end(
-        self,
-        pk: UUID,
-        states: Iterable[str],
-        now: datetime,
-        status: str,
-        *,
-        where: Q,
-        code: str,
-        message: str,
-        **changes: Any,
-    ) -> bool:
-        return self._move(
-            pk,
-            states,
-            (status, message),
-            where=where,
-            status=status,
-            finished_at=now,
-            next_poll_at=now,
-            failed_reads=0,
-            swept_at=None,
-            error_code=code[:100],
-            error_message=message,
-            **changes,
-        )
-
-    def _move(
-        self,
-        pk: UUID,
-        states: Iterable[str],
-        event: tuple[str, str] | None,
-        *,
-        where: Q = ANY,
-        **changes: Any,
-    ) -> bool:
-        """One conditional UPDATE, and its line in the timeline, in one transaction."""
-        with transaction.atomic(using=self.db):
-            won = bool(self.filter(where, pk=pk, status__in=states).update(**changes))
-            if won and event:
-                self.log(pk, *event)
-        return won
-
-    def log(self, pk: UUID, what: str, detail: str = "") -> None:
-        """Add a line to the render's timeline."""
-        from renders.models import RenderEvent
-
-        RenderEvent.objects.using(self.db).create(render_id=pk, what=what, detail=detail[:500])

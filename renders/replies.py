@@ -27,8 +27,10 @@ ENDINGS = {
 }
 RUNNING = frozenset({"queued", "processing", "running", "pending"})
 MAX_TEXT = 2_000
+# A shorter one is a stand-in for a try: taking it out would garble the texts.
+SHORTEST_SECRET = 8
 # What follows the path of an address can be a signature: no error text keeps it.
-SIGNATURE = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
+SIGNATURE = re.compile(r"(https?://[^\s?#]+)[?#]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,21 @@ def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
     return printable.encode("utf-8", "replace").decode("utf-8").strip()
 
 
+def hide(fault: SumeFault, secret: str) -> SumeFault:
+    """The fault without a secret that its texts repeat."""
+    if len(secret) < SHORTEST_SECRET:
+        return fault
+    code, message, request_id = (
+        text.replace(secret, "[removed]") for text in (fault.code, fault.message, fault.request_id)
+    )
+    return SumeFault(code, message, fault.retryable, request_id)
+
+
 def read_accepted(payload: Any) -> Accepted | None:
     """Read the reply to a submit; None where it holds no job id."""
     data = _data(payload)
+    if data.get("error"):
+        return None  # the request id beside an error is no job
     job = _object(data.get("job"))
     job_id = _first_text(job.get("id"), data.get("request_id"), data.get("job_id"), data.get("id"))
     if not job_id:
@@ -94,7 +108,7 @@ def read_accepted(payload: Any) -> Accepted | None:
     limits = _object(data.get("generation_limits"))
     return Accepted(
         job_id=job_id,
-        sume_status=_first_text(data.get("sume_status"), job.get("status"), longest=50).lower(),
+        sume_status=_word(data.get("sume_status"), job.get("status")),
         idempotency_hit=data.get("idempotency_hit") is True,
         next_poll_after=parse_delay(data.get("next_poll_after_seconds")),
         queue_capacity_remaining=_whole(limits.get("queue_capacity_remaining")),
@@ -105,9 +119,7 @@ def read_status(payload: Any) -> JobStatus | None:
     """Read the reply to a status read; None where it says nothing about a job's state."""
     data = _data(payload)
     job = _object(data.get("job"))
-    word = _first_text(
-        data.get("sume_status"), job.get("status"), data.get("status"), longest=50
-    ).lower()
+    word = _word(data.get("sume_status"), job.get("status"), data.get("status"))
     if not word:
         return None
     ending = ENDINGS.get(word)
@@ -126,9 +138,11 @@ def read_status(payload: Any) -> JobStatus | None:
     )
 
 
-def read_result(payload: Any) -> JobResult:
-    """Read the reply to a result read."""
+def read_result(payload: Any) -> JobResult | None:
+    """Read the reply to a result read; None where it holds no result."""
     data = _data(payload)
+    if "result" not in data and "artifacts" not in data:
+        return None
     result = _object(data.get("result")) or data
     listed = result.get("artifacts")
     artifacts = []
@@ -143,6 +157,12 @@ def read_result(payload: Any) -> JobResult:
                 }
             )
     return JobResult(artifacts=artifacts, cost_usd_micros=_cost(data))
+
+
+def read_canceled(payload: Any) -> bool | None:
+    """Whether the reply to a cancel says that it was done; None where it does not say."""
+    canceled = _data(payload).get("canceled")
+    return canceled if isinstance(canceled, bool) else None
 
 
 def read_record_fault(payload: Any) -> SumeFault:
@@ -166,7 +186,7 @@ def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
 def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
     details = _object(error.get("details")).get("errors")
     listed = [_object(item) for item in details] if isinstance(details, list) else []
-    parts = [_first_text(error.get("public_reason"), error.get("message"), text)]
+    parts = [_first_text(error.get("public_reason"), error.get("message"), text, longest=MAX_TEXT)]
     parts += [
         f"{clean_text(item.get('path'), 100)}: {clean_text(item.get('message'), 300)}"
         for item in listed[:5]
@@ -202,6 +222,11 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 def _first_text(*values: Any, longest: int = 200) -> str:
     return next((text for text in (clean_text(value, longest) for value in values) if text), "")
+
+
+def _word(*values: Any) -> str:
+    """Sume's word in small letters; these can be more than the capitals were."""
+    return _first_text(*values, longest=50).lower()[:50]
 
 
 def _whole(value: Any) -> int | None:

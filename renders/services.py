@@ -57,6 +57,8 @@ def create_renders(
     """
     renders = []
     for request in requests:
+        if not isinstance(request, Mapping):
+            raise InvalidRender("request", "An object with a prompt is needed.")
         fields = dict(request)
         owner = fields.pop("user", None) or user
         if isinstance(fields.get("params"), Mapping):
@@ -70,7 +72,12 @@ def create_renders(
     references = [render.reference for render in renders if render.reference]
     with transaction.atomic():
         # A reference that is known already stays as it is, whoever wins a race for it.
-        RenderJob.objects.bulk_create(renders, batch_size=500, ignore_conflicts=bool(references))
+        # Sorted, so that two callers never wait for each other's references.
+        RenderJob.objects.bulk_create(
+            sorted(renders, key=lambda render: render.reference or ""),
+            batch_size=500,
+            ignore_conflicts=bool(references),
+        )
         by_reference = {
             render.reference: render
             for render in RenderJob.objects.filter(reference__in=references)

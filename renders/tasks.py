@@ -1,7 +1,7 @@
 """Celery's side: thin tasks, ids and tokens in, the next steps out.
 
-Two queues: `renders.poll` for reads that wait for their time, `renders.submit` for everything
-that shall start at once.
+`task_routes` in the project's settings sends them to two queues: `renders.poll` for reads that
+wait for their time, `renders.submit` for everything that shall start at once.
 """
 
 from functools import lru_cache
@@ -15,35 +15,34 @@ from renders.connections import redis_client, sume
 from renders.lease import Leases
 from renders.steps import Step
 
-SUBMIT, POLL = "renders.submit", "renders.poll"
 LEASE_PREFIX = "sume:poll:"
 
 
-@shared_task(queue=SUBMIT)
+@shared_task
 def submit_render(render_id: str) -> str:
     """Send one pending render to Sume."""
     return _follow(submission.submit(UUID(render_id), sume()))
 
 
-@shared_task(queue=POLL, ignore_result=True)
+@shared_task(ignore_result=True)
 def poll_render(render_id: str, token: str | None = None) -> None:
     """Read one job's status and schedule the next read, or the finish."""
     _follow(polling.poll(UUID(render_id), token, sume(), _leases(redis_client())))
 
 
-@shared_task(queue=SUBMIT)
+@shared_task
 def finish_render(render_id: str) -> str:
     """Fetch an ended render's result and send its signals."""
     return _follow(finishing.finish(UUID(render_id), sume(), _leases(redis_client())))
 
 
-@shared_task(queue=SUBMIT)
+@shared_task
 def cancel_render(render_id: str) -> None:
     """Ask Sume to cancel one render."""
     cancellation.cancel(UUID(render_id), sume())
 
 
-@shared_task(queue=SUBMIT, ignore_result=True)
+@shared_task(ignore_result=True)
 def sweep_renders() -> None:
     """Put back to work whatever stopped; beat sends this every `SWEEP_SECONDS`."""
     _follow(sweep.sweep())

@@ -79,6 +79,9 @@ def _json(where: str, value: Any, depth: int) -> None:
         case float():
             if not math.isfinite(value):
                 raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
+            if abs(value) >= 2**63:
+                # PostgreSQL gives such a one back as a whole number.
+                raise InvalidRender("params", f"{where}: the number is too large.")
         case dict():
             for key, inner in value.items():
                 _text("params", key, 200)

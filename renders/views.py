@@ -20,6 +20,7 @@ from django.http import (
     HttpResponseRedirect,
     JsonResponse,
 )
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -87,7 +88,7 @@ def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 @login_required
 @require_safe
-def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponse:
+def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     """The stored file of one artifact, or the way to it where none is stored."""
     row = _visible(request, pk)
     if index >= len(row.artifacts):

@@ -3,14 +3,34 @@
 import os
 import tempfile
 
+from renders.demo.processes import free_port
+
 os.environ.setdefault("DJANGO_DEBUG", "1")
 os.environ.setdefault("DJANGO_STATE_DIR", tempfile.mkdtemp(prefix="renders-tests-"))
 os.environ.setdefault("SUME_API_KEY", "test-key")
-# Nothing listens here: a unit test that reaches for a server fails at once.
+# Nothing listens here: a test that reaches for a server it did not start fails at once.
 os.environ.setdefault("SUME_BASE_URL", "http://127.0.0.1:9")
-os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:9/0")
+# The integration tests start their own Redis here.
+os.environ["REDIS_URL"] = os.environ.get("TESTS_REDIS_URL") or (
+    f"redis://127.0.0.1:{free_port()}/0"
+)
+os.environ["TESTS_REDIS_URL"] = os.environ["REDIS_URL"]
 
+from project import settings as project_settings
 from project.settings import *  # noqa: F403
 
+INSTALLED_APPS = [*project_settings.INSTALLED_APPS, "tests.effects"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SECRET_KEY = "tests-only"
+
+# Short times, so that no test waits longer than it must.
+RENDERS = {
+    "REAP_AFTER_SECONDS": 4,
+    "SWEEP_SECONDS": 1,
+    "REQUEST_TIMEOUT_SECONDS": 2,
+    "LEASE_MARGIN_SECONDS": 0.5,
+    "DEFAULT_POLL_SECONDS": 0.5,
+    "MIN_POLL_SECONDS": 0.2,
+    "MAX_POLL_SECONDS": 5,
+    **project_settings.RENDERS,
+}

@@ -1,0 +1,75 @@
+"""Connections whose every read ends by the deadline of the request, head and body alike.
+
+A socket's own time-out starts again with each byte, so a reply that trickles in never meets it.
+"""
+
+import http.client
+import io
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+_local = threading.local()
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Let all reading in this thread end in `seconds`."""
+    _local.at = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        del _local.at
+
+
+class _Reader(io.RawIOBase):
+    """Reads a socket until the deadline; raises `TimeoutError` then."""
+
+    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self._sock = sock
+        self._raw = raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = _local.at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("The reply takes too long.")
+        self._sock.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
+
+
+class _HTTPConnection(HTTPConnection):
+    response_class = _Response
+
+
+class _HTTPSConnection(HTTPSConnection):
+    response_class = _Response
+
+
+class _HTTPPool(HTTPConnectionPool):
+    ConnectionCls = _HTTPConnection
+
+
+class _HTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _HTTPSConnection
+
+
+POOLS = {"http": _HTTPPool, "https": _HTTPSPool}

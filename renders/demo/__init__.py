@@ -1,0 +1,1 @@
+"""What `manage.py demo` starts on a bare machine, and how a terminal follows renders."""

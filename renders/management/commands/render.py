@@ -1,0 +1,175 @@
+"""`manage.py render`: create renders and follow them. A worker must be running."""
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+from rich.text import Text
+
+from renders.demo.board import board_on
+from renders.demo.following import PATIENCE_SECONDS, End, Following, did_as_asked
+from renders.demo.summary import outcome, total_cost
+from renders.demo.terminal import console_on, exit_on_sigterm, one_line
+from renders.exceptions import InvalidRender
+from renders.models import RenderJob
+from renders.services import create_renders
+from renders.states import Kind
+
+NOT_AS_ASKED = 1
+USAGE = 2
+NO_END = 3
+STOPPED = 130
+WORKER = "Is a worker running? Start one with: celery -A project worker"
+
+
+class Command(BaseCommand):
+    help = (
+        "Create renders and follow them until they have ended. Status: 0 all completed, "
+        "1 some did not, 2 wrong usage, 3 they did not end in time, 130 stopped with Ctrl-C."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "prompts", nargs="+", help="what each picture or clip shall show; - reads one a line"
+        )
+        parser.add_argument("--kind", choices=Kind.values, default=Kind.IMAGE.value)
+        parser.add_argument("--model", default="sume/auto", help="Sume's name of the model")
+        parser.add_argument(
+            "--param",
+            action="append",
+            type=parameter,
+            default=[],
+            metavar="KEY=JSON",
+            help="a further field of the request, for instance seed=7 or style='\"ink\"'",
+        )
+        parser.add_argument("--priority", type=int, default=0, help="higher goes first")
+        parser.add_argument("--user", help="whose renders they are (default: nobody's)")
+        parser.add_argument(
+            "--reference", help="your own unique name: the same one gives the same render again"
+        )
+        parser.add_argument(
+            "--no-follow", action="store_true", help="only create them and print their pages"
+        )
+        parser.add_argument(
+            "--timeout", type=positive, metavar="SECONDS", help="stop following after this time"
+        )
+        parser.add_argument(
+            "--expect-sandbox-failures",
+            action="store_true",
+            help="prompts beginning with FAIL or REJECT are right when they fail",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.console = console_on(self.stdout, no_color=options["no_color"])
+        following = Following(self.create(options))
+        if options["no_follow"]:
+            for render in following.renders:
+                self.line(f"{render.get_absolute_url()}  {one_line(render.prompt, 60)}")
+            return
+        try:
+            status = self.follow(following, options)
+        except KeyboardInterrupt:
+            self.line("Stopped following. The renders go on; see /renders/.")
+            status = STOPPED
+        if status:
+            sys.exit(status)
+
+    def create(self, options: dict[str, Any]) -> list[RenderJob]:
+        """Store all renders, or none and say why."""
+        prompts = [text for given in options["prompts"] for text in expanded(given)]
+        if not prompts:
+            raise CommandError("There is no prompt in the input.", returncode=USAGE)
+        if options["reference"] and len(prompts) > 1:
+            raise CommandError("--reference names one render: give one prompt.", returncode=USAGE)
+        fields = {
+            "kind": options["kind"],
+            "model": options["model"],
+            "params": dict(options["param"]),
+            "priority": options["priority"],
+            "reference": options["reference"],
+        }
+        try:
+            user = find_user(options["user"])
+            return create_renders([{**fields, "prompt": text} for text in prompts], user=user)
+        except InvalidRender as error:
+            raise CommandError(str(error), returncode=USAGE) from None
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database is not ready ({type(error).__name__}). Check DATABASE_URL, and "
+                "run: python manage.py migrate",
+                returncode=USAGE,
+            ) from error
+
+    def follow(self, following: Following, options: dict[str, Any]) -> int:
+        """Show the renders until they end, then what became of them; return the exit status."""
+        with exit_on_sigterm(), board_on(self.console) as board:
+            end = following.until_end(board.show, timeout=options["timeout"])
+        for render in following.renders:
+            self.line(f"{render.status:<10} {one_line(render.prompt, 40):<40}  {outcome(render)}")
+        self.line(total_cost(following.renders))
+        if following.deleted:
+            self.line(f"{following.deleted} of them were deleted meanwhile.")
+        if end is not End.ENDED:
+            after = options["timeout"] if end is End.TIMED_OUT else PATIENCE_SECONDS
+            why = "did not end in" if end is End.TIMED_OUT else "did not move for"
+            count = f"{len(following.open)} of {len(following.renders)}"
+            self.line(f"{count} renders {why} {after:g} s. They go on by themselves. {WORKER}")
+            return NO_END
+        sandbox = options["expect_sandbox_failures"]
+        right = [r for r in following.renders if did_as_asked(r, sandbox=sandbox)]
+        total = len(following.renders) + following.deleted
+        return 0 if len(right) == total else NOT_AS_ASKED
+
+    def line(self, text: str) -> None:
+        """One line of output, never cut."""
+        self.console.print(Text(text), soft_wrap=True)
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """KEY=JSON as a pair."""
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=JSON")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"the value of {key} is not JSON; text needs its quotes: '{key}=\"{value}\"'"
+        ) from None
+
+
+def positive(text: str) -> float:
+    """A number of seconds above zero."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above zero")
+    return number
+
+
+def expanded(prompt: str) -> list[str]:
+    """The prompt itself, or for - the lines of standard input."""
+    if prompt != "-":
+        return [prompt]
+    return [line.strip() for line in sys.stdin if line.strip()]
+
+
+def find_user(name: str | None) -> Any:
+    """The user of this name. Raises `CommandError`."""
+    if name is None:
+        return None
+    model = get_user_model()
+    try:
+        return model._default_manager.get_by_natural_key(name)
+    except model.DoesNotExist:
+        raise CommandError(
+            f"There is no user {name!r}. Create one with: python manage.py createsuperuser",
+            returncode=USAGE,
+        ) from None

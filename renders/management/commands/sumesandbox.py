@@ -1,0 +1,196 @@
+"""`manage.py sumesandbox`: the stand-in for the Sume API as a server of its own."""
+
+import argparse
+import contextlib
+import errno
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from renders.sandbox import Options, Sandbox
+
+DEFAULTS = Options()
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def port_number(text: str) -> int:
+    """An argparse type: 0 to 65535."""
+    return _checked(int, text, lambda port: 0 <= port <= 65535, "a port from 0 to 65535")
+
+
+def seconds(text: str) -> float:
+    """An argparse type: a time that can be 0."""
+    return _checked(float, text, lambda value: value >= 0, "a number of seconds, 0 or more")
+
+
+def some_seconds(text: str) -> float:
+    """An argparse type: a time above 0."""
+    return _checked(float, text, lambda value: value > 0, "a number of seconds above 0")
+
+
+def count(text: str) -> int:
+    """An argparse type: 1 or more."""
+    return _checked(int, text, lambda value: value >= 1, "a whole number, 1 or more")
+
+
+def count_or_none(text: str) -> int:
+    """An argparse type: 0 or more."""
+    return _checked(int, text, lambda value: value >= 0, "a whole number, 0 or more")
+
+
+def share(text: str) -> float:
+    """An argparse type: 0 to 1."""
+    return _checked(float, text, lambda value: 0 <= value <= 1, "a share between 0 and 1")
+
+
+def api_key(text: str) -> str:
+    """An argparse type: text that is not empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty; leave --key out to let any key in")
+    return text.strip()
+
+
+class Command(BaseCommand):
+    """Serve the sandbox until Ctrl-C or SIGTERM. Needs no database and no Redis."""
+
+    help = "Run a stand-in for the Sume API on this machine. It bills nothing."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add = parser.add_argument
+        add("--host", default="127.0.0.1", help="Address to listen on (127.0.0.1).")
+        add("--port", type=port_number, default=8999, help="Port; 0 picks a free one (8999).")
+        add(
+            "--queued-seconds",
+            type=seconds,
+            default=DEFAULTS.queued_seconds,
+            help="Least time a job waits (%(default)s).",
+        )
+        add(
+            "--processing-seconds",
+            type=seconds,
+            default=DEFAULTS.processing_seconds,
+            help="Time a job is processed (%(default)s).",
+        )
+        add(
+            "--poll-seconds",
+            type=some_seconds,
+            default=DEFAULTS.poll_seconds,
+            help="Greatest next_poll_after_seconds (%(default)s).",
+        )
+        add(
+            "--writes-per-minute",
+            type=count,
+            default=DEFAULTS.writes_per_minute,
+            help="POSTs a minute per API key; reads get 40 times that (%(default)s).",
+        )
+        add(
+            "--processing",
+            type=count,
+            default=DEFAULTS.processing_limit,
+            help="Jobs processed at once (%(default)s).",
+        )
+        add(
+            "--queued",
+            type=count_or_none,
+            default=DEFAULTS.queued_limit,
+            help="Jobs that may wait at once (%(default)s).",
+        )
+        add(
+            "--fault-rate",
+            type=share,
+            default=DEFAULTS.fault_rate,
+            help="Share of requests that meet a random fault (%(default)s).",
+        )
+        add("--seed", type=int, default=DEFAULTS.seed, help="Seed of those faults (%(default)s).")
+        add("--key", type=api_key, default=None, help="Let only this API key in (any).")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sandbox = Sandbox(
+            options["port"],
+            options["host"],
+            queued_seconds=options["queued_seconds"],
+            processing_seconds=options["processing_seconds"],
+            poll_seconds=options["poll_seconds"],
+            writes_per_minute=options["writes_per_minute"],
+            processing_limit=options["processing"],
+            queued_limit=options["queued"],
+            fault_rate=options["fault_rate"],
+            seed=options["seed"],
+            key=options["key"],
+        )
+        with _signals_interrupt():
+            try:
+                self._start(sandbox, f"{options['host']}:{options['port']}")
+                self._greet(sandbox.url, options)
+                while True:
+                    time.sleep(3600)
+            except KeyboardInterrupt:
+                self._say("Stopped. Its jobs are forgotten.")
+            finally:
+                sandbox.stop()
+
+    def _start(self, sandbox: Sandbox, address: str) -> None:
+        try:
+            sandbox.start()
+        except OSError as error:
+            raise CommandError(_advice(error, address)) from error
+
+    def _greet(self, url: str, options: dict[str, Any]) -> None:
+        key = "<the key you gave>" if options["key"] else "anything"
+        self._say(f"The Sume sandbox is listening on {url}")
+        self._say("It is a stand-in: it makes no real pictures, and nothing is billed.")
+        self._say(f"Point the app at it:  SUME_BASE_URL={url} SUME_API_KEY={key}")
+        self._say("Stop it with Ctrl-C.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        # Whoever started us through a pipe waits for the address.
+        self.stdout.flush()
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGINT raise KeyboardInterrupt; afterwards as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # SIGINT too: a shell that starts us in the background lets it be ignored.
+    before = {number: signal.signal(number, _interrupt) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _advice(error: OSError, address: str) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"{address} is in use already. Stop what listens there, or choose another port with "
+            "--port; --port 0 picks a free one."
+        )
+    if error.errno == errno.EACCES:
+        return f"{address} is not allowed for this user. Choose a port above 1023 with --port."
+    return f"Cannot listen on {address}: {error.strerror or error}. Check --host and --port."
+
+
+def _checked(convert: Any, text: str, allowed: Any, wanted: str) -> Any:
+    try:
+        value = convert(text)
+        fine = math.isfinite(value) and allowed(value)
+    except (ValueError, OverflowError):
+        fine = False
+    if not fine:
+        raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
+    return value

@@ -1,0 +1,106 @@
+"""Job to JSON: the `data` of each reply. Reads a job, changes nothing."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from .jobs import COMPLETED, FAILED, TERMINAL, Job
+
+NEXT_ACTIONS = {True: "fetch_result", False: "poll_status"}
+
+
+def submitted(job: Job, *, base_url: str, hit: bool, capacity: int) -> dict[str, Any]:
+    """The reply to a submit. `capacity` is how many more jobs may wait."""
+    return {
+        "request_id": job.id,
+        "status_url": f"{base_url}/v1/jobs/{job.id}/status",
+        "result_url": f"{base_url}/v1/jobs/{job.id}/result",
+        "idempotency_hit": hit,
+        "sync": None,
+        "job": {"id": job.id, "type": job.kind.job_type, "status": job.status},
+        "generation_limits": {"queue_capacity_remaining": capacity},
+    }
+
+
+def status(job: Job, *, now: float, hint: float | None) -> dict[str, Any]:
+    """The reply to a status read. `hint` is `next_poll_after_seconds`, None once ended."""
+    ready = job.result_ready(now)
+    data: dict[str, Any] = {
+        "request_id": job.id,
+        "job_id": job.id,
+        "status": job.status.upper(),
+        "sume_status": job.status,
+        "terminal": job.terminal,
+        "result_ready": ready,
+    }
+    if hint is not None:
+        data["next_poll_after_seconds"] = int(hint) if hint == int(hint) else hint
+    waits_for_result = job.status == COMPLETED or not job.terminal
+    data["next_action"] = NEXT_ACTIONS[ready] if waits_for_result else "none"
+    data["job"] = summary(job)
+    data["usage"] = usage(job)
+    return data
+
+
+def result(job: Job, *, url: str) -> dict[str, Any]:
+    """The reply to a result read. `url` is where the artifact lies."""
+    artifact = {
+        "url": url,
+        "type": job.kind.artifact_type,
+        "content_type": job.kind.content_type,
+    }
+    return {
+        "request_id": job.id,
+        "status": job.status.upper(),
+        "result": {"artifacts": [artifact]},
+        "usage": usage(job),
+    }
+
+
+def record(job: Job) -> dict[str, Any]:
+    """The job record."""
+    times = {
+        "created_at": iso(job.accepted_at),
+        "started_at": iso(job.started_at),
+        "finished_at": iso(job.finished_at),
+    }
+    return {"job": {**summary(job), "model": job.model, **times, "usage": usage(job)}}
+
+
+def canceled(job: Job) -> dict[str, Any]:
+    """The reply to a cancel that worked."""
+    return {"request_id": job.id, "status": "CANCELED", "canceled": True}
+
+
+def events(job: Job, limit: int) -> dict[str, Any]:
+    """The newest `limit` events, oldest first; no prompt in them."""
+    rows = [
+        {"id": f"{job.id}-{number}", "type": f"job.{name}", "created_at": iso(at)}
+        for number, (name, at) in enumerate(job.events, start=1)
+    ]
+    return {"job_id": job.id, "events": rows[-limit:]}
+
+
+def summary(job: Job) -> dict[str, Any]:
+    """The `job` object that several replies hold."""
+    error = None
+    if job.status == FAILED and job.error is not None:
+        error = {
+            "code": job.error.code,
+            "message": job.error.message,
+            "public_reason": job.error.public_reason,
+        }
+    return {"id": job.id, "type": job.kind.job_type, "status": job.status, "error": error}
+
+
+def usage(job: Job) -> dict[str, Any]:
+    """What the job costs: reserved while it runs, then charged or refunded."""
+    word = "reserved"
+    if job.status in TERMINAL:
+        word = "charged" if job.status == COMPLETED else "refunded"
+    amount = 0 if word == "refunded" else job.amount_usd_micros
+    return {"status": word, "currency": "USD", "billable_amount_usd_micros": amount}
+
+
+def iso(at: float | None) -> str | None:
+    """Unix seconds as an ISO 8601 time in UTC."""
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()

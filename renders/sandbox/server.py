@@ -1,0 +1,162 @@
+"""The HTTP server around the rules, and `Sandbox`, which starts and stops it.
+
+with Sandbox(port=0, processing_seconds=0.2) as sandbox:
+    requests.post(f"{sandbox.url}/v1/images", ...)
+    assert len(sandbox.ledger.bills) == 1
+"""
+
+import contextlib
+import logging
+import socket
+import sys
+import threading
+import time
+from http.server import ThreadingHTTPServer
+from socketserver import TCPServer
+from types import TracebackType
+from typing import Any
+
+from .application import Application
+from .faults import FaultBook
+from .handler import Handler
+from .ledger import Ledger
+from .options import Options
+from .rules import Clock, Rules
+from .transmission import is_reset
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 1.0
+
+
+class Sandbox:
+    """A stand-in for the Sume API, served from a background thread.
+
+    `port` 0 picks a free one. `clock` returns Unix seconds. `options` are those of `Options`.
+    `start` raises OSError if the address cannot be had. Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        *,
+        clock: Clock = time.time,
+        **options: Any,
+    ) -> None:
+        self._address = (host, port)
+        self._application = Application(Options(**options), clock)
+        self._server: SandboxServer | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL, without a slash at its end. RuntimeError before the start."""
+        if self._server is None:
+            raise RuntimeError("The sandbox is not running; use it in a with statement.")
+        return self._server.url
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was billed, read and posted, up to now."""
+        self.rules.settle()
+        return self.rules.ledger
+
+    @property
+    def faults(self) -> FaultBook:
+        """The script of faults: `add`, `clear`, `pending`."""
+        return self._application.faults
+
+    @property
+    def rules(self) -> Rules:
+        """The state machine, to look at a job or hold its result without HTTP."""
+        return self._application.rules
+
+    def start(self) -> "Sandbox":
+        """Bind the port and serve."""
+        self._server = SandboxServer(self._address, self._application)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.02},
+            name="sume-sandbox",
+            daemon=True,
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Close the port and every connection. Jobs and ledger stay readable."""
+        if self._server is not None and self._thread is not None:
+            self._server.stop()
+            self._thread.join()
+            self._server = self._thread = None
+
+    def __enter__(self) -> "Sandbox":
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class SandboxServer(ThreadingHTTPServer):
+    """Accepts connections, knows the open ones, and can close them all."""
+
+    daemon_threads = True
+    request_queue_size = 256
+    # Two sandboxes on one port would answer in turn.
+    allow_reuse_port = False
+
+    def __init__(self, address: tuple[str, int], application: Application) -> None:
+        self.application = application
+        self.stopping = threading.Event()
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, Handler)
+
+    @property
+    def url(self) -> str:
+        host, port = self.server_address[:2]
+        name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(host), str(host))  # noqa: S104
+        return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+    def server_bind(self) -> None:
+        # The parent's asks the name service for the host's name, which can hang.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._changed:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        # A polite end first would hide the reset that a fault asked for.
+        if not is_reset(request):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_WR)
+        self.close_request(request)
+        with self._changed:
+            self._open.discard(request)
+            self._changed.notify_all()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that leaves, or that a fault cut off, is everyday; anything else is ours.
+        if not isinstance(sys.exception(), OSError):
+            logger.exception("The sandbox failed while it answered a request.")
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.shutdown()
+        self.server_close()
+        with self._changed:
+            for connection in self._open:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._changed.wait_for(lambda: not self._open, timeout=STOP_SECONDS)

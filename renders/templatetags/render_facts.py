@@ -1,0 +1,170 @@
+"""How a render is shown: its media by the app's own addresses, times and cost in short words.
+
+Pages, admin and API all take a render's media from here, so that a signed URL of Sume's has no
+way into any of them.
+"""
+
+import json
+import mimetypes
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.urls import reverse
+from django.utils import timezone
+
+from renders.models import RenderJob
+from renders.states import Status
+
+register = template.Library()
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+VIDEOS = frozenset({"video/mp4", "video/webm", "video/ogg", "video/quicktime"})
+"""What a browser may show from this site. Anything else (SVG and HTML can hold scripts) is only
+ever offered as a download."""
+
+EVENT_TITLES = {
+    "created": "Added",
+    "sending": "Sending to Sume",
+    "submitted": "Accepted by Sume",
+    "put back": "Put back in the queue",
+    "cancel requested": "Cancel requested",
+    "cancel answered": "Sume answered the cancel request",
+    "completed": "Completed",
+    "failed": "Failed",
+    "canceled": "Canceled",
+    "finish postponed": "Result fetched later",
+    "handled": "All done",
+}
+
+
+@dataclass(frozen=True)
+class Media:
+    """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path."""
+
+    index: int
+    url: str
+    type: str
+    content_type: str
+    show: str
+
+
+@register.filter
+def media(render: RenderJob) -> list[Media]:
+    """A render's artifacts, each with the app's own path."""
+    return [_media(render, index, artifact) for index, artifact in enumerate(render.artifacts)]
+
+
+def _media(render: RenderJob, index: int, artifact: dict[str, str]) -> Media:
+    content_type = media_type(artifact)
+    if content_type in IMAGES or (not content_type and artifact.get("type") == "image"):
+        show = "image"
+    elif content_type in VIDEOS or (not content_type and artifact.get("type") == "video"):
+        show = "video"
+    else:
+        show = "file"
+    url = reverse("renders:artifact", args=[render.pk, index])
+    return Media(index, url, str(artifact.get("type") or ""), content_type, show)
+
+
+def media_type(artifact: dict[str, str]) -> str:
+    """An artifact's content type without parameters; guessed by the stored name if missing."""
+    given = str(artifact.get("content_type") or "").partition(";")[0].strip().lower()
+    return given or mimetypes.guess_type(str(artifact.get("file") or ""))[0] or ""
+
+
+@register.filter
+def changes_soon(render: RenderJob) -> bool:
+    """Whether a page that shows it should look again: it runs, or its picture is on its way."""
+    if not render.is_terminal:
+        return True
+    if render.handled_at or not render.finished_at:
+        return False
+    return timezone.now() - render.finished_at < timedelta(minutes=10)
+
+
+@register.filter
+def in_words(render: RenderJob) -> str:
+    """One sentence on where it stands."""
+    if render.cancel_requested_at and not render.is_terminal:
+        return "Cancel requested; Sume decides whether it still can."
+    match render.status:
+        case Status.PENDING if render.submit_attempts:
+            return "Waiting to be sent to Sume again."
+        case Status.PENDING:
+            return "Waiting for its turn."
+        case Status.SUBMITTING:
+            return "Being sent to Sume."
+        case Status.SUBMITTED if render.sume_status:
+            return f"Sume is at work on it ({render.sume_status})."
+        case Status.SUBMITTED:
+            return "Sume is at work on it."
+        case Status.COMPLETED if render.artifacts:
+            return "It is ready."
+        case Status.COMPLETED if render.handled_at is None:
+            return "It is ready; the result is on its way."
+        case Status.COMPLETED:
+            return "It is ready, but Sume gave no picture or clip for it."
+        case Status.FAILED:
+            return "It could not be made."
+        case _:
+            return "It was canceled."
+
+
+@register.filter
+def can_cancel(render: RenderJob) -> bool:
+    """Whether asking for a cancel makes sense now."""
+    return not render.is_terminal and render.cancel_requested_at is None
+
+
+@register.filter
+def can_retry(render: RenderJob) -> bool:
+    """Whether it ended in a way that may be tried anew."""
+    return render.status in {Status.FAILED, Status.CANCELED}
+
+
+@register.filter
+def short(span: timedelta | None) -> str:
+    """A time span in its largest unit: 8 s, 3 min, 2 h, 5 d."""
+    if span is None:
+        return "-"
+    seconds = max(0, int(span.total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+@register.filter
+def age(moment: datetime | None) -> str:
+    """How long ago, in short."""
+    return short(timezone.now() - moment) if moment else "-"
+
+
+@register.filter
+def took(render: RenderJob) -> str:
+    """From its creation to its end, or to now."""
+    return short((render.finished_at or timezone.now()) - render.created_at)
+
+
+@register.filter
+def usd(micros: int | None) -> str:
+    """Millionths of a dollar as dollars, at least two decimals."""
+    if micros is None:
+        return "-"
+    amount = f"{micros / 1_000_000:.6f}".rstrip("0")
+    whole, _, decimals = amount.partition(".")
+    return f"${whole}.{decimals:0<2}"
+
+
+@register.filter
+def event_title(what: str) -> str:
+    """A timeline entry's word as a person reads it."""
+    return EVENT_TITLES.get(what, what.capitalize())
+
+
+@register.filter
+def pretty_json(value: Any) -> str:
+    """Indented JSON; empty for nothing."""
+    return json.dumps(value, indent=2, ensure_ascii=False) if value else ""

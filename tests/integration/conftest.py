@@ -1,0 +1,142 @@
+"""Real servers for the tests: Redis, SQLite and PostgreSQL, the sandbox, workers."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+import psycopg
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.db import connections
+
+from renders.connections import redis_client
+from renders.demo.embedded_redis import EmbeddedRedis
+from renders.sandbox import Sandbox
+from tests.integration.stack import Stack
+from tests.servers import postgresql
+
+
+class Databases:
+    """Migrated databases, one for each test, copied from one that was migrated once."""
+
+    def __init__(self, folder: Path, cleanup: ExitStack) -> None:
+        self._folder = folder
+        self._cleanup = cleanup
+        self._templates: dict[str, str] = {}
+        self._server = ""
+        self._count = 0
+
+    def fresh(self, engine: str) -> str:
+        """The address of an empty, migrated database of `sqlite` or `postgresql`."""
+        self._count += 1
+        if engine not in self._templates:
+            template = self._make(engine, "template")
+            with using_database(template):
+                call_command("migrate", run_syncdb=True, verbosity=0)
+            self._templates[engine] = template
+        return self._make(engine, f"test{self._count}", self._templates[engine])
+
+    def _make(self, engine: str, name: str, template: str = "") -> str:
+        if engine == "sqlite":
+            path = self._folder / f"{name}.sqlite3"
+            if template:
+                shutil.copy(template.removeprefix("sqlite:///"), path)
+            return f"sqlite:///{path}"
+        if not self._server:
+            self._server = self._cleanup.enter_context(postgresql())
+        name = f"renders_{name}"
+        with psycopg.connect(f"{self._server}/postgres", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            source = f"TEMPLATE {template.rpartition('/')[2]}" if template else ""
+            connection.execute(f"CREATE DATABASE {name} {source}")
+        return f"{self._server}/{name}"
+
+
+class using_database:
+    """Make a database this process's default one."""
+
+    def __init__(self, url: str) -> None:
+        self._new = {**connections.settings["default"], **dj_database_url.parse(url)}
+        if url.startswith("sqlite"):
+            self._new["OPTIONS"] = {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            }
+        else:
+            self._new["OPTIONS"] = {}
+
+    def __enter__(self) -> None:
+        self._old = connections.settings["default"]
+        self._switch(self._new)
+
+    def __exit__(self, *error: object) -> None:
+        self._switch(self._old)
+
+    @staticmethod
+    def _switch(settings: Any) -> None:
+        connections["default"].close()
+        connections.settings["default"] = settings
+        del connections["default"]
+
+
+@pytest.fixture(scope="session")
+def databases(
+    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any
+) -> Iterator[Databases]:
+    with ExitStack() as cleanup:
+        yield Databases(tmp_path_factory.mktemp("databases"), cleanup)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(
+    request: pytest.FixtureRequest, databases: Databases, django_db_blocker: Any
+) -> Iterator[str]:
+    """A fresh database that is this process's default one; gives its address."""
+    with django_db_blocker.unblock():
+        url = databases.fresh(request.param)
+        with using_database(url):
+            yield url
+
+
+@pytest.fixture(scope="session")
+def redis_of_session() -> Iterator[EmbeddedRedis]:
+    server = EmbeddedRedis()
+    server.port = urlsplit(django_settings.REDIS_URL).port or 0
+    with server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_of_session: EmbeddedRedis) -> EmbeddedRedis:
+    """A real, empty Redis, running where the settings say."""
+    if not (redis_of_session.child and redis_of_session.child.alive):
+        redis_of_session.restart()
+    redis_client().flushall()
+    return redis_of_session
+
+
+@pytest.fixture
+def sandbox(settings: Any) -> Iterator[Sandbox]:
+    """A fast sandbox that the settings point to."""
+    with Sandbox(
+        queued_seconds=0.1, processing_seconds=0.4, poll_seconds=0.5, writes_per_minute=None
+    ) as sandbox:
+        settings.RENDERS = {**settings.RENDERS, "BASE_URL": sandbox.url}
+        yield sandbox
+
+
+@pytest.fixture
+def stack(
+    database: str, redis: EmbeddedRedis, sandbox: Sandbox, settings: Any, tmp_path: Path
+) -> Iterator[Stack]:
+    settings.MEDIA_ROOT = tmp_path / "media"
+    stack = Stack(tmp_path, database, redis, sandbox)
+    yield stack
+    stack.stop()
+    stack.assert_sound()

@@ -1,0 +1,48 @@
+"""The rules run by hand in the test's own process, step by step, without Celery."""
+
+from typing import Any
+
+from renders import finishing, polling, submission, sweep
+from renders.connections import redis_client, sume
+from renders.lease import Leases
+from renders.models import RenderJob
+from renders.steps import Step
+
+
+def leases() -> Leases:
+    """The leases as the tasks use them."""
+    return Leases(redis_client(), "sume:poll:")
+
+
+def submit(render: RenderJob) -> list[Step]:
+    """One submit; the row is refreshed."""
+    steps = submission.submit(render.pk, sume())
+    render.refresh_from_db()
+    return steps
+
+
+def poll(render: RenderJob, token: str | None = None) -> list[Step]:
+    """One hop; the row is refreshed."""
+    steps = polling.poll(render.pk, token, sume(), leases())
+    render.refresh_from_db()
+    return steps
+
+
+def finish(render: RenderJob) -> list[Step]:
+    """One try to finish; the row is refreshed."""
+    steps = finishing.finish(render.pk, sume(), leases())
+    render.refresh_from_db()
+    return steps
+
+
+def make_due(render: RenderJob, **changes: Any) -> None:
+    """Let the time for the next read come now."""
+    from django.utils import timezone
+
+    RenderJob.objects.filter(pk=render.pk).update(next_poll_at=timezone.now(), **changes)
+    render.refresh_from_db()
+
+
+def swept() -> list[tuple[str, Any]]:
+    """What a sweep puts back."""
+    return [(step.do, step.render_id) for step in sweep.sweep()]

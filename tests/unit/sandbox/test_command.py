@@ -1,0 +1,105 @@
+"""`manage.py sumesandbox` as a process."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError
+
+from renders.management.commands.sumesandbox import Command
+from renders.sandbox import Sandbox
+
+from .support import Caller
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@contextmanager
+def command(tmp_path: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "project.settings",
+        "DJANGO_DEBUG": "1",
+        "DJANGO_STATE_DIR": str(tmp_path),
+        # Nothing listens there: the command needs neither database nor Redis.
+        "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "sumesandbox", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
+    with command(tmp_path, "--port", "0", "--key", "right") as process:
+        first = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", first)
+        assert found, process.stderr.read()
+        url = found.group()
+        caller = Caller(url)
+        with caller.session:
+            assert caller.get("/v1/balance").status_code == 401
+            assert caller.get("/v1/balance", headers={"Authorization": "Bearer right"}).ok
+        process.send_signal(number)
+        rest, errors = process.stdout.read(), process.stderr.read()
+        process.wait(timeout=10)
+    assert "stand-in" in rest and "nothing is billed" in rest
+    assert f"SUME_BASE_URL={url} SUME_API_KEY=" in rest
+    assert "right" not in first + rest
+    assert "Stopped." in rest
+    assert (process.returncode, "Traceback" in errors) == (0, False)
+
+
+def test_a_busy_port_says_what_to_do():
+    with Sandbox() as sandbox:
+        port = sandbox.url.rsplit(":", 1)[1]
+        with pytest.raises(CommandError, match="--port 0 picks a free one"):
+            run("--port", port)
+
+
+def test_an_address_that_is_not_here_says_what_to_check():
+    with pytest.raises(CommandError, match="Check --host"):
+        run("--host", "host.invalid", "--port", "0")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--port", "65536", "a port from 0 to 65535"),
+        ("--port", "x", "a port from 0 to 65535"),
+        ("--queued-seconds", "-1", "0 or more"),
+        ("--processing-seconds", "nan", "0 or more"),
+        ("--poll-seconds", "0", "above 0"),
+        ("--writes-per-minute", "0", "1 or more"),
+        ("--processing", "0", "1 or more"),
+        ("--queued", "1.5", "0 or more"),
+        ("--fault-rate", "2", "between 0 and 1"),
+        ("--key", " ", "must not be empty"),
+    ],
+)
+def test_a_bad_option_is_explained(option, value, message):
+    with pytest.raises(CommandError, match=message):
+        run(option, value)
+
+
+def run(*arguments: str) -> None:
+    """Run the command in this process, as Django's own `call_command` would."""
+    parser = Command().create_parser("manage.py", "sumesandbox")
+    options = vars(parser.parse_args(list(arguments)))
+    Command().handle(**options)

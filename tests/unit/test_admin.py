@@ -1,0 +1,278 @@
+"""The admin adds renders through the services, once, and edits and deletes none."""
+
+from unittest import mock
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from renders import services
+from renders.models import RenderEvent, RenderJob
+from renders.services import cancel_render, create_render
+from renders.states import Status
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/renders/renderjob/"
+ADD = "/admin/renders/renderjob/add/"
+
+
+@pytest.fixture
+def ann(django_user_model):
+    return django_user_model.objects.create_user("ann")
+
+
+@pytest.fixture
+def site(admin_client):
+    return admin_client
+
+
+def staff(client, django_user_model, *permissions):
+    user = django_user_model.objects.create_user("sam", is_staff=True)
+    codenames = [f"{name}_renderjob" for name in permissions]
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+    return user
+
+
+def sent(user, artifacts=(), prompt="A boat"):
+    row = create_render(prompt, user=user)
+    now = timezone.now()
+    renders = RenderJob.objects
+    renders.claim(row.pk, now)
+    renders.record_submitted(
+        row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
+    )
+    if artifacts:
+        renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
+        renders.store_result(row.pk, {"artifacts": list(artifacts)}, None)
+    return row
+
+
+def filled(client, **changes):
+    form = client.get(ADD).context["adminform"].form
+    data = {name: form[name].value() for name in ("token", "kind", "model", "priority")}
+    return data | {"prompt": "A boat", "params": "{}", "reference": ""} | changes
+
+
+def act(client, action, *rows):
+    data = {"action": action, "_selected_action": [row.pk for row in rows]}
+    return client.post(LIST, data, follow=True).content.decode()
+
+
+# --- Adding -------------------------------------------------------------------------------
+
+
+def test_adding_goes_through_the_services(site, admin_user):
+    with mock.patch.object(services, "create_render", wraps=services.create_render) as create:
+        data = filled(site, params='{"seed": 7}', priority="5", kind="video")
+        response = site.post(ADD, data, follow=True)
+    row = RenderJob.objects.get()
+
+    assert create.call_count == 1
+    assert (row.kind, row.params, row.priority) == ("video", {"seed": 7}, 5)
+    assert row.created_by == admin_user
+    assert list(row.events.values_list("what", flat=True)) == ["created"]
+    assert response.redirect_chain == [(f"{LIST}{row.pk}/change/", 302)]
+    assert LogEntry.objects.get().object_id == str(row.pk)
+
+
+def test_a_render_is_sent_after_the_commit(site, django_capture_on_commit_callbacks):
+    with (
+        mock.patch("renders.scheduling._send", return_value=True) as send,
+        django_capture_on_commit_callbacks(execute=True),
+    ):
+        site.post(ADD, filled(site))
+    row = RenderJob.objects.get()
+
+    assert send.call_count == 1
+    assert str(row.pk) in str(send.call_args)
+
+
+def test_a_double_click_makes_one_render(site):
+    data = filled(site)
+    first = site.post(ADD, data)
+    second = site.post(ADD, data, follow=True)
+
+    assert RenderJob.objects.count() == 1
+    assert second.redirect_chain[0][0] == first.headers["Location"]
+    assert "nothing was added again" in second.content.decode()
+    assert LogEntry.objects.count() == 1
+
+
+def test_a_double_click_with_a_reference_of_ones_own_makes_one_render(site):
+    data = filled(site, reference="order-1")
+    site.post(ADD, data)
+    site.post(ADD, data)
+
+    assert RenderJob.objects.get().reference == "order-1"
+
+
+def test_adding_another_shows_a_fresh_form(site):
+    response = site.post(ADD, filled(site, _addanother="1"))
+
+    assert response.headers["Location"] == ADD
+    site.post(ADD, filled(site))
+    assert RenderJob.objects.count() == 2
+
+
+def test_errors_show_at_their_fields(site):
+    response = site.post(ADD, filled(site, params="[1]", prompt="x" * 20_001))
+    errors = response.context["adminform"].form.errors
+
+    assert set(errors) == {"params", "prompt"}
+    assert "A JSON object is needed" in response.content.decode()
+    assert not RenderJob.objects.exists()
+
+
+def test_only_the_request_can_be_given(site):
+    form = site.get(ADD).context["adminform"].form
+    shown = {"token", "kind", "prompt", "model", "params", "priority", "reference"}
+
+    assert set(form.fields) == shown
+
+
+def test_who_may_only_add_is_led_to_the_render(client, django_user_model):
+    user = staff(client, django_user_model, "add")
+    response = client.post(ADD, filled(client))
+    row = RenderJob.objects.get()
+
+    assert row.created_by == user
+    assert response.headers["Location"] == f"/renders/{row.pk}/"
+    assert client.get(response.headers["Location"]).status_code == 200
+
+
+# --- Reading ------------------------------------------------------------------------------
+
+
+def test_a_render_is_read_only(site, ann):
+    row = create_render("A boat", user=ann)
+    page = site.get(f"{LIST}{row.pk}/change/").content.decode()
+
+    assert 'name="prompt"' not in page
+    assert 'name="_save"' not in page
+    assert site.post(f"{LIST}{row.pk}/change/", {"prompt": "x"}).status_code == 403
+    assert site.get(f"{LIST}{row.pk}/delete/").status_code == 403
+    assert "delete_selected" not in site.get(LIST).content.decode()
+
+
+def test_the_page_shows_timeline_and_picture_and_no_signed_address(site, ann):
+    url = "https://media.example/a.png?X-Signature=hush"
+    image = {"type": "image", "content_type": "image/png", "url": url, "file": "a.png"}
+    row = sent(ann, [image, {"type": "video", "content_type": "video/mp4", "url": url}])
+    pages = [
+        site.get(LIST),
+        site.get(f"{LIST}{row.pk}/change/"),
+        site.get(f"{LIST}{row.pk}/history/"),
+    ]
+    html = pages[1].content.decode()
+
+    assert f'<img src="/renders/{row.pk}/artifacts/0/"' in html
+    assert f'<video src="/renders/{row.pk}/artifacts/1/"' in html
+    assert "Accepted by Sume" in html and "Sume job job-1" in html
+    for page in pages:
+        assert b"hush" not in page.content and b"media.example" not in page.content
+
+
+def test_a_prompt_is_text_and_never_markup(site, ann):
+    row = create_render("<script>x</script>", user=ann, params={"a": "<script>y"})
+    for url in (LIST, f"{LIST}{row.pk}/change/"):
+        html = site.get(url).content.decode()
+        assert "<script>x" not in html and "<script>y" not in html
+        assert "&lt;script&gt;x" in html
+
+
+def test_a_picture_is_named_by_its_prompt_as_text(site, ann):
+    image = {"type": "image", "content_type": "image/png", "file": "a.png"}
+    row = sent(ann, [image], prompt='A "boat" onerror=x')
+
+    assert 'alt="A &quot;boat&quot; onerror=x"' in site.get(f"{LIST}{row.pk}/change/").text
+
+
+def test_the_list_takes_a_fixed_number_of_queries(
+    site, ann, django_user_model, django_assert_num_queries
+):
+    sent(ann)
+    site.get(LIST)
+    with CaptureQueriesContext(connection) as few:
+        site.get(LIST)
+    for number in range(10):
+        sent(django_user_model.objects.create_user(f"user-{number}"))
+    with django_assert_num_queries(len(few)):
+        site.get(LIST)
+
+
+@pytest.mark.parametrize("term", ["lighthouse", "job-1", "order-1", "{pk}", "{hex}"])
+def test_a_render_is_found_by_its_words_and_names(site, ann, term):
+    row = sent(ann, prompt="A lighthouse")
+    RenderJob.objects.filter(pk=row.pk).update(reference="order-1")
+    create_render("A boat", user=ann)
+    term = term.format(pk=row.pk, hex=str(row.pk)[:13])
+
+    found = site.get(LIST, {"q": term}).context["cl"].result_list
+    assert [item.pk for item in found] == [row.pk]
+
+
+@pytest.mark.parametrize("query", ["status__exact=failed", "kind__exact=image", "q=%00"])
+def test_filters_answer(site, ann, query):
+    create_render("A boat", user=ann)
+
+    assert site.get(f"{LIST}?{query}").status_code == 200
+
+
+def test_events_have_no_admin_of_their_own():
+    assert not admin.site.is_registered(RenderEvent)
+
+
+# --- Actions ------------------------------------------------------------------------------
+
+
+def test_cancel_asks_and_claims_no_more(site, ann):
+    rows = [create_render("A", user=ann), sent(ann), sent(ann)]
+    gone = create_render("B", user=ann)
+    cancel_render(gone)
+    html = act(site, "cancel", *rows, gone)
+
+    assert "Cancel requested for 3." in html
+    assert "1 left alone: ended, or cancel requested before." in html
+    assert RenderJob.objects.filter(cancel_requested_at__isnull=False).count() == 4
+    assert RenderJob.objects.filter(status=Status.SUBMITTED).count() == 2
+
+
+def test_retry_makes_new_renders_once(site, ann):
+    gone, running = create_render("A", user=ann), sent(ann)
+    cancel_render(gone)
+    html = act(site, "retry", gone, running)
+
+    assert "1 retried as new." in html
+    assert "1 left alone: only failed or canceled renders are retried." in html
+    new = RenderJob.objects.get(retry_of=gone)
+    assert new.created_by == ann
+    assert LogEntry.objects.get().object_id == str(new.pk)
+    assert "1 left alone: retried before." in act(site, "retry", gone)
+    assert RenderJob.objects.count() == 3
+
+
+def test_who_may_only_view_has_no_actions(client, django_user_model, ann):
+    staff(client, django_user_model, "view")
+    row = create_render("A", user=ann)
+    html = client.get(LIST).content.decode()
+
+    assert "A" in html
+    assert 'value="cancel"' not in html and 'value="retry"' not in html
+    act(client, "cancel", row)
+    row.refresh_from_db()
+    assert row.status == Status.PENDING
+    assert client.get(ADD).status_code == 403
+
+
+def test_actions_follow_their_permissions(client, django_user_model):
+    staff(client, django_user_model, "view", "change")
+    create_render("A")
+    html = client.get(LIST).content.decode()
+
+    assert 'value="cancel"' in html
+    assert 'value="retry"' not in html

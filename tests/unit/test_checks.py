@@ -1,0 +1,205 @@
+"""System checks: each message whole, and nothing outside this process is asked."""
+
+import socket
+
+import pytest
+from django.core.checks import Error, Warning, run_checks
+from django.db import connections
+
+from renders.checks import check_settings
+from renders.conf import Conf
+
+GOOD = {"API_KEY": "sk-key", "BASE_URL": "https://api.sume.com"}
+
+
+@pytest.fixture(autouse=True)
+def good_settings(settings):
+    settings.RENDERS = dict(GOOD)
+    settings.DEBUG = False
+    settings.SECRET_KEY = "long-and-random"
+    settings.SECRET_KEY_FALLBACKS = []
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
+    return settings
+
+
+def found():
+    return check_settings(None)
+
+
+def test_good_settings_are_quiet():
+    assert found() == []
+
+
+def test_the_checks_are_registered(settings):
+    settings.RENDERS = {**GOOD, "API_KEY": ""}
+
+    assert [message.id for message in run_checks(tags=["renders"])] == ["renders.W001"]
+
+
+def test_no_server_is_asked(settings, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("A check asked a server.")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(connections["default"], "cursor", refuse)
+
+    settings.RENDERS = {"BASE_URL": "http://api.example", "API_KEY": ""}
+    assert [message.id for message in found()] == ["renders.W001", "renders.W007"]
+
+
+@pytest.mark.parametrize("key", ["", "  \n"], ids=repr)
+def test_a_missing_api_key_is_a_warning(settings, key):
+    settings.RENDERS = {**GOOD, "API_KEY": key}
+
+    assert found() == [
+        Warning(
+            "No API key for Sume is set: nothing can be submitted.",
+            hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set any key.",
+            id="renders.W001",
+        )
+    ]
+
+
+def test_a_missing_secret_key_is_an_error(settings):
+    settings.SECRET_KEY = ""
+
+    assert found() == [
+        Error(
+            "No secret key is set.",
+            hint="Set DJANGO_SECRET_KEY to a long random text, "
+            "or DJANGO_DEBUG=1 on a developer's machine.",
+            id="renders.E002",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shortest", "longest"), [(10, 5), (0, 0)], ids=["crossed", "longest is zero"]
+)
+def test_crossed_poll_bounds_are_an_error(settings, shortest, longest):
+    settings.RENDERS = {**GOOD, "MIN_POLL_SECONDS": shortest, "MAX_POLL_SECONDS": longest}
+
+    assert [message for message in found() if message.id == "renders.E003"] == [
+        Error(
+            "MIN_POLL_SECONDS is larger than MAX_POLL_SECONDS, or that is 0.",
+            hint="Set RENDERS_MIN_POLL_SECONDS below RENDERS_MAX_POLL_SECONDS.",
+            id="renders.E003",
+        )
+    ]
+
+
+@pytest.mark.parametrize("visibility", [300, 299.5, 1])
+def test_a_poll_that_outlasts_the_brokers_patience_is_an_error(settings, visibility):
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": visibility}
+
+    assert found() == [
+        Error(
+            "MAX_POLL_SECONDS reaches the broker's visibility time-out: "
+            "waiting polls would be delivered twice.",
+            hint="Lower RENDERS_MAX_POLL_SECONDS or raise visibility_timeout in "
+            "CELERY_BROKER_TRANSPORT_OPTIONS.",
+            id="renders.E004",
+        )
+    ]
+
+
+def test_a_broker_without_such_a_patience_is_fine(settings):
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
+    assert found() == []
+
+    del settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    assert found() == []
+
+
+@pytest.mark.parametrize("reap", [29, 30])
+def test_reaping_a_submit_under_way_is_an_error(settings, reap):
+    settings.RENDERS = {**GOOD, "REAP_AFTER_SECONDS": reap, "REQUEST_TIMEOUT_SECONDS": 30}
+
+    assert found() == [
+        Error(
+            "REAP_AFTER_SECONDS is not longer than REQUEST_TIMEOUT_SECONDS: "
+            "a submit still under way would be taken for dead.",
+            hint="Raise RENDERS_REAP_AFTER_SECONDS.",
+            id="renders.E005",
+        )
+    ]
+
+
+@pytest.mark.parametrize("url", ["", "api.sume.com", "ftp://api.sume.com", "//api.sume.com"])
+def test_an_address_that_is_none_is_an_error(settings, url):
+    settings.RENDERS = {**GOOD, "BASE_URL": url}
+
+    assert found() == [
+        Error(
+            "SUME_BASE_URL is not an http or https address.",
+            hint="For instance https://api.sume.com.",
+            id="renders.E006",
+        )
+    ]
+
+
+def test_an_open_address_outside_debug_is_a_warning(settings):
+    settings.RENDERS = {**GOOD, "BASE_URL": "http://127.0.0.1:8008"}
+
+    assert found() == [
+        Warning(
+            "SUME_BASE_URL is not https: the API key travels in the clear.",
+            hint="Right for the sandbox on this machine only.",
+            id="renders.W007",
+        )
+    ]
+
+    settings.DEBUG = True
+    assert found() == []
+
+
+def test_settings_that_cannot_be_read_are_all_reported_with_their_help(settings):
+    settings.RENDERS = {**GOOD, "SWEEP_SECONDS": -1, "SAVE_MEDIA": "perhaps"}
+
+    assert found() == [
+        Error(
+            'RENDERS["SWEEP_SECONDS"] (RENDERS_SWEEP_SECONDS in the environment): '
+            "a number of seconds, zero or more, is needed.",
+            hint=Conf.SWEEP_SECONDS.help,
+            id="renders.E001",
+        ),
+        Error(
+            'RENDERS["SAVE_MEDIA"] (RENDERS_SAVE_MEDIA in the environment): 1 or 0 is needed.',
+            hint=Conf.SAVE_MEDIA.help,
+            id="renders.E001",
+        ),
+    ]
+
+
+def test_no_message_shows_a_value(settings):
+    settings.RENDERS = {
+        name: "canary" for name in vars(Conf) if name.isupper() and name != "BASE_URL"
+    }
+
+    assert found()
+    assert "canary" not in repr(found())
+
+
+@pytest.mark.parametrize(
+    "name", ["REQUEST_TIMEOUT_SECONDS", "MIN_POLL_SECONDS", "SWEEP_SECONDS", "SWEEP_BATCH"]
+)
+def test_a_zero_that_stops_the_work_is_an_error(settings, name):
+    settings.RENDERS = {**GOOD, name: 0}
+
+    [message] = found()
+
+    assert isinstance(message, Error)
+    assert name in f"{message.msg} {message.hint}"
+
+
+def test_several_faults_are_all_reported(settings):
+    settings.SECRET_KEY = ""
+    settings.RENDERS = {"API_KEY": "", "BASE_URL": "", "REAP_AFTER_SECONDS": 1}
+
+    assert [message.id for message in found()] == [
+        "renders.W001",
+        "renders.E002",
+        "renders.E005",
+        "renders.E006",
+    ]

@@ -1,0 +1,148 @@
+"""Settings: every form a value can come in, and errors that show no value."""
+
+import math
+import traceback
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from renders.conf import Conf, Setting, conf, count, flag, seconds, text
+
+SETTINGS = {name: value for name, value in vars(Conf).items() if isinstance(value, Setting)}
+NAMES = sorted(SETTINGS)
+
+
+def read_by(parse) -> list[str]:
+    return [name for name in NAMES if SETTINGS[name].parse is parse]
+
+
+SECONDS, COUNTS, FLAGS, TEXTS = read_by(seconds), read_by(count), read_by(flag), read_by(text)
+
+
+def test_these_tests_know_every_setting():
+    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS]) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_that_is_not_given_has_its_default(settings, name):
+    settings.RENDERS = {}
+
+    assert getattr(conf, name) == getattr(Conf, name).default
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_project_without_settings_has_the_defaults(settings, name):
+    del settings.RENDERS
+
+    assert getattr(conf, name) == getattr(Conf, name).default
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_default_given_as_text_reads_the_same(settings, name):
+    default = getattr(Conf, name).default
+    settings.RENDERS = {name: str(default)}
+
+    assert getattr(conf, name) == default
+    assert type(getattr(conf, name)) is type(default)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_says_what_it_is_for(name):
+    assert getattr(Conf, name).name == name
+    assert getattr(Conf, name).help.endswith(".")
+
+
+@pytest.mark.parametrize("name", SECONDS)
+@pytest.mark.parametrize(
+    ("given", "value"), [("30", 30.0), (" 2.5 ", 2.5), (30, 30.0), (0.5, 0.5), ("1e3", 1000.0)]
+)
+def test_seconds_are_read(settings, name, given, value):
+    settings.RENDERS = {name: given}
+
+    assert getattr(conf, name) == value
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(("given", "value"), [("30", 30), (" 7 ", 7), (30, 30)])
+def test_whole_numbers_are_read(settings, name, given, value):
+    settings.RENDERS = {name: given}
+
+    assert getattr(conf, name) == value
+
+
+@pytest.mark.parametrize("given", ["1", "true", "True", " YES ", "on", True, 1], ids=repr)
+def test_on_is_read(settings, given):
+    settings.RENDERS = {"SAVE_MEDIA": given}
+
+    assert conf.SAVE_MEDIA is True
+
+
+@pytest.mark.parametrize("given", ["0", "false", "False", " NO ", "off", False, 0], ids=repr)
+def test_off_is_read(settings, given):
+    settings.RENDERS = {"SAVE_MEDIA": given}
+
+    assert conf.SAVE_MEDIA is False
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_read_without_white_space_around_them(settings, name):
+    settings.RENDERS = {name: "  sk-key\r\n"}
+
+    assert getattr(conf, name) == "sk-key"
+
+
+WRONG = [
+    *(pytest.param(name, "sk-canary", id=f"{name}: text") for name in [*SECONDS, *COUNTS, *FLAGS]),
+    *(pytest.param(name, "", id=f"{name}: empty") for name in [*SECONDS, *COUNTS, *FLAGS]),
+    *(pytest.param(name, None, id=f"{name}: none") for name in [*SECONDS, *COUNTS, *FLAGS]),
+    *(pytest.param(name, ["sk-canary"], id=f"{name}: list") for name in [*SECONDS, *COUNTS]),
+    *(pytest.param(name, "-1", id=f"{name}: negative") for name in [*SECONDS, *COUNTS]),
+    *(pytest.param(name, "nan", id=f"{name}: NaN") for name in SECONDS),
+    *(pytest.param(name, math.inf, id=f"{name}: infinity") for name in SECONDS),
+    *(pytest.param(name, "1e999", id=f"{name}: too large") for name in SECONDS),
+    *(pytest.param(name, 1.5, id=f"{name}: fraction") for name in COUNTS),
+    *(pytest.param(name, "9" * 5_000, id=f"{name}: too long") for name in COUNTS),
+    pytest.param("SAVE_MEDIA", "2", id="SAVE_MEDIA: two"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_wrong_value_names_the_setting_and_its_variable(settings, name, value):
+    settings.RENDERS = {name: value}
+
+    with pytest.raises(ImproperlyConfigured) as caught:
+        getattr(conf, name)
+
+    assert str(caught.value).startswith(f'RENDERS["{name}"] (RENDERS_{name} in the environment): ')
+    assert str(caught.value).endswith(" is needed.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "sk-canary") for name in [*SECONDS, *COUNTS, *FLAGS]),
+        ("SWEEP_BATCH", "12.5-canary"),
+        ("SWEEP_SECONDS", "canary\x00"),
+    ],
+)
+def test_a_wrong_value_is_never_shown(settings, name, value):
+    settings.RENDERS = {name: value}
+
+    with pytest.raises(ImproperlyConfigured) as caught:
+        getattr(conf, name)
+
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_settings_are_read_at_use(settings):
+    settings.RENDERS = {"SWEEP_SECONDS": 1}
+    assert conf.SWEEP_SECONDS == 1.0
+
+    settings.RENDERS = {"SWEEP_SECONDS": 2}
+    assert conf.SWEEP_SECONDS == 2.0
+
+
+def test_the_grace_is_timeout_and_margin(settings):
+    settings.RENDERS = {"REQUEST_TIMEOUT_SECONDS": "30", "LEASE_MARGIN_SECONDS": "15"}
+
+    assert conf.grace_seconds == 45.0

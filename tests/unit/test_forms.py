@@ -1,0 +1,197 @@
+"""The forms add a render once, and say at its field what is wrong."""
+
+import pytest
+
+from renders.exceptions import InvalidRender
+from renders.forms import RenderAdminForm, RenderForm, new_token, parse_json, retry_once
+from renders.models import RenderJob
+from renders.services import cancel_render, create_render
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ann(django_user_model):
+    return django_user_model.objects.create_user("ann")
+
+
+@pytest.fixture
+def bob(django_user_model):
+    return django_user_model.objects.create_user("bob")
+
+
+def page_form(user, **data):
+    return RenderForm({"kind": "image", "prompt": "A boat", "token": "t" * 20, **data}, user=user)
+
+
+def admin_form(user, **data):
+    form = RenderAdminForm(
+        {
+            "kind": "image",
+            "prompt": "A boat",
+            "model": "sume/auto",
+            "params": "{}",
+            "priority": "0",
+            "token": "t" * 20,
+            **data,
+        }
+    )
+    form.user = user
+    return form
+
+
+def test_each_showing_of_a_form_has_a_token_of_its_own(ann):
+    tokens = {RenderForm(user=ann)["token"].value() for _ in range(3)}
+
+    assert len(tokens) == 3
+    assert all(len(token) >= 16 for token in tokens)
+
+
+@pytest.mark.parametrize("make_form", [page_form, admin_form])
+def test_the_same_form_sent_twice_makes_one_render(ann, make_form):
+    first, second = make_form(ann), make_form(ann)
+
+    assert first.is_valid() and not first.repeated
+    row = first.save_render()
+    assert second.is_valid() and second.repeated
+    assert second.save_render() == row
+    assert RenderJob.objects.get().created_by == ann
+
+
+def test_two_forms_checked_at_once_still_make_one_render(ann):
+    first, second = page_form(ann), page_form(ann)
+    assert first.is_valid() and second.is_valid()
+
+    assert first.save_render() == second.save_render()
+    assert RenderJob.objects.count() == 1
+
+
+def test_a_form_changed_after_it_was_sent_asks_before_it_adds_another(ann):
+    first = page_form(ann)
+    first.is_valid()
+    first.save_render()
+
+    changed = page_form(ann, prompt="Two boats")
+    assert not changed.is_valid()
+    assert "Nothing was added now" in changed.non_field_errors()[0]
+    fresh = changed["token"].value()
+    assert fresh != "t" * 20
+
+    again = page_form(ann, prompt="Two boats", token=fresh)
+    assert again.is_valid()
+    again.save_render()
+    assert RenderJob.objects.count() == 2
+
+
+def test_a_token_of_another_person_leads_to_a_render_of_ones_own(ann, bob):
+    for user in (ann, bob):
+        form = page_form(user)
+        assert form.is_valid() and not form.repeated
+        form.save_render()
+
+    assert RenderJob.objects.filter(created_by=ann).count() == 1
+    assert RenderJob.objects.filter(created_by=bob).count() == 1
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", "x" * 65, "with space and more", "t" * 20 + "\n\n."]
+)
+def test_a_form_without_a_right_token_adds_nothing_and_gets_a_new_one(ann, token):
+    form = page_form(ann, token=token)
+
+    assert not form.is_valid()
+    assert page_form(ann, token=form["token"].value()).is_valid()
+
+
+def test_a_reference_of_ones_own_is_kept_and_guards_as_well(ann):
+    first = admin_form(ann, reference="order-1")
+    assert first.is_valid()
+    row = first.save_render()
+    again = admin_form(ann, reference="order-1", token=new_token())
+
+    assert row.reference == "order-1"
+    assert again.is_valid() and again.repeated
+    assert again.save_render() == row
+
+
+def test_a_reference_of_another_render_is_refused_at_its_field(ann, bob):
+    create_render("Bob's secret", user=bob, reference="order-1")
+    create_render("Another prompt", user=ann, reference="order-2")
+
+    for reference in ("order-1", "order-2"):
+        form = admin_form(ann, reference=reference)
+        assert not form.is_valid()
+        assert "Another render has this reference" in form.errors["reference"][0]
+    assert RenderJob.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("prompt", "   ", "This field is required."),
+        ("prompt", "x" * 20_001, "Longer than 20,000 characters."),
+        ("params", '{"seed": 7,}', "Not valid JSON at line 1, column 1"),
+        ("params", "[1]", "A JSON object is needed"),
+        ("params", '"text"', "A JSON object is needed"),
+        ("params", '{"x": NaN}', "NaN is not a JSON number."),
+        ("params", '{"x": 1e999}', "NaN and infinity are not JSON numbers."),
+        ("params", '{"x": %s}' % ("9" * 5000), "too many digits"),
+        ("params", "[" * 100_000, "Nested too deeply"),
+        ("params", '{"prompt": "again"}', "set elsewhere"),
+        ("priority", "40000", ""),
+        ("kind", "song", "song is not one of the available choices"),
+    ],
+)
+def test_an_error_shows_at_its_field(ann, field, value, words):
+    form = admin_form(ann, **{field: value})
+
+    assert not form.is_valid()
+    assert list(form.errors) == [field]
+    assert words in form.errors[field][0]
+    str(form)  # what was typed can be shown again
+    assert not RenderJob.objects.exists()
+
+
+def test_all_errors_show_at_once(ann):
+    form = admin_form(ann, prompt="x" * 20_001, params="[]", model=" ")
+
+    assert not form.is_valid()
+    assert set(form.errors) == {"prompt", "params", "model"}
+
+
+def test_params_left_empty_are_an_empty_object(ann):
+    form = admin_form(ann, params="")
+
+    assert form.is_valid()
+    assert form.save_render().params == {}
+
+
+def test_line_ends_are_stored_as_one_character(ann):
+    form = page_form(ann, prompt="A boat\r\non a lake")
+    form.is_valid()
+
+    assert form.save_render().prompt == "A boat\non a lake"
+
+
+def test_a_render_is_retried_once_for_its_owner(ann, bob):
+    row = create_render("A boat", user=ann)
+    cancel_render(row)
+
+    first, made = retry_once(row, bob)
+    second, made_again = retry_once(row, bob)
+
+    assert (made, made_again) == (True, False)
+    assert first == second
+    assert first.created_by == ann
+    assert first.retry_of == row
+
+
+def test_a_running_render_is_not_retried(ann):
+    with pytest.raises(InvalidRender, match="failed or canceled"):
+        retry_once(create_render("A boat", user=ann), ann)
+    assert RenderJob.objects.count() == 1
+
+
+def test_json_errors_name_line_and_column():
+    with pytest.raises(ValueError, match=r"line 2, column 7"):
+        parse_json('{"a": 1,\n "b": x}')

@@ -1,0 +1,251 @@
+"""The layout that DESIGN promises: who imports what, who writes a status, how long a file is."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import renders
+
+ROOT = Path(renders.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+OWN = [path for path in FILES if not {"sandbox", "migrations"} & set(path.relative_to(ROOT).parts)]
+MOST_LINES = 250
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of the module in this file."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in FILES}
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def imports_of(tree: ast.AST, module: str, *, is_package: bool = False) -> set[str]:
+    """The dotted names of all that is imported, anywhere in the file."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                keep = len(parts) - node.level + is_package
+                start = ".".join([*parts[:keep], *([start] if start else [])])
+            found |= {start} | {f"{start}.{alias.name}" for alias in node.names}
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    return imports_of(tree_of(path), name_of(path), is_package=path.name == "__init__.py")
+
+
+def roots(names: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+def reached_from(module: str) -> set[str]:
+    """All that a module of ours imports, through modules of ours."""
+    found: set[str] = set()
+    todo = {module}
+    while todo:
+        names = imports(MODULES[todo.pop()])
+        todo |= {name for name in names & MODULES.keys() if name not in found}
+        found |= names
+    return found
+
+
+each_file = pytest.mark.parametrize("path", FILES, ids=name_of)
+
+# --- Who writes a status ------------------------------------------------------------------
+
+WRITERS = {"update", "create", "get_or_create", "update_or_create", "bulk_update", "save"}
+
+
+def status_writes(tree: ast.AST) -> list[int]:
+    """The lines that write a row's status."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            lines += [target.lineno for target in targets for target in _status_targets(target)]
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            called = node.func.id if isinstance(node.func, ast.Name) else called
+            words = {
+                inner.value
+                for argument in [*node.args, *(keyword.value for keyword in node.keywords)]
+                for inner in ast.walk(argument)
+                if isinstance(inner, ast.Constant)
+            }
+            named = "status" in {keyword.arg for keyword in node.keywords}
+            if called in WRITERS | {"RenderJob"} and (named or "status" in words):
+                lines.append(node.lineno)
+            if called == "setattr" and "status" in words:
+                lines.append(node.lineno)
+    return sorted(lines)
+
+
+def _status_targets(target: ast.AST) -> list[ast.Attribute]:
+    return [
+        node
+        for node in ast.walk(target)
+        if isinstance(node, ast.Attribute) and node.attr == "status"
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "render.status = 'failed'",
+        "a, render.status = 1, 'failed'",
+        "self.status = Status.FAILED",
+        "render.status: str = 'failed'",
+        "RenderJob.objects.filter(pk=pk).update(status=Status.FAILED)",
+        "queryset.update(priority=1, status='failed')",
+        "queryset.update(**{'status': 'failed'})",
+        "RenderJob(prompt='x', status='failed')",
+        "RenderJob.objects.create(status='failed')",
+        "RenderJob.objects.bulk_update(rows, ['status'])",
+        "render.save(update_fields=['status'])",
+        "setattr(render, 'status', 'failed')",
+    ],
+)
+def test_the_search_finds_what_writes_a_status(code):
+    assert status_writes(ast.parse(code)) == [1]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if render.status == 'failed': pass",
+        "RenderJob.objects.filter(status='failed')",
+        "status = client.status(job_id)",
+        "render.sume_status = 'x'",
+        "JsonResponse({}, status=400)",
+        "queryset.update(sume_status='x')",
+    ],
+)
+def test_the_search_leaves_alone_what_only_reads_it(code):
+    assert status_writes(ast.parse(code)) == []
+
+
+# The transitions themselves, and the HTTP status of an error.
+MAY_WRITE = {"renders.querysets", "renders.moves", "renders.exceptions"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in OWN if name_of(path) not in MAY_WRITE], ids=name_of
+)
+def test_no_module_but_the_transitions_writes_a_status(path):
+    assert status_writes(tree_of(path)) == []
+
+
+def test_no_error_has_the_status_of_a_row():
+    assert "renders.models" not in reached_from("renders.exceptions")
+
+
+# --- Who imports what ---------------------------------------------------------------------
+
+
+def test_the_search_understands_relative_imports():
+    code = ast.parse("from . import a\nfrom .b import c\nfrom ..d import e\nimport f.g")
+
+    assert imports_of(code, "renders.x.y") >= {
+        "renders.x.a",
+        "renders.x.b",
+        "renders.x.b.c",
+        "renders.d.e",
+        "f.g",
+    }
+
+
+@each_file
+def test_only_the_client_imports_requests(path):
+    if name_of(path) == "renders.client":
+        assert "requests" in roots(imports(path))
+    else:
+        assert "requests" not in roots(imports(path))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if "sandbox" in path.relative_to(ROOT).parts], ids=name_of
+)
+def test_the_sandbox_knows_nothing_of_the_app(path):
+    ours = {name for name in imports(path) if name.partition(".")[0] in {"renders", "project"}}
+
+    assert {name for name in ours if not name.startswith("renders.sandbox")} <= {"renders"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in OWN if path.relative_to(ROOT).parts[0] not in {"demo", "management"}],
+    ids=name_of,
+)
+def test_the_app_knows_nothing_of_the_sandbox(path):
+    assert not {name for name in imports(path) if name.startswith("renders.sandbox")}
+
+
+FORBIDDEN = {
+    "apps": {"redis", "requests", "celery"},
+    "conf": {"renders.models", "celery", "redis", "requests"},
+    "exceptions": {"requests", "django"},
+    "pacing": {"time", "django", "celery", "redis", "requests", "renders"},
+    "states": {"celery", "redis", "requests", "renders"},
+    "steps": {"celery", "redis", "requests", "django"},
+    "replies": {"requests", "celery", "redis", "renders.models"},
+    "client": {"renders.models", "renders.conf", "django.conf", "celery", "redis"},
+    "models": {"celery", "kombu", "redis", "requests", "renders.client", "renders.tasks"},
+    "queries": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
+    "querysets": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
+    "gate": {"renders.models", "celery", "requests"},
+    "lease": {"renders.models", "celery", "requests"},
+    "submission": {"celery", "kombu", "renders.lease", "renders.tasks"},
+    "polling": {"celery", "kombu", "renders.tasks"},
+    "finishing": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
+    "cancellation": {"celery", "kombu", "renders.tasks"},
+    "sweep": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
+    "services": {"requests", "renders.client", "celery", "kombu"},
+    "signals": {"celery", "kombu", "renders.client"},
+    "views": {"requests", "renders.client", "celery", "redis"},
+    "admin": {"requests", "renders.client", "celery", "redis"},
+    "forms": {"requests", "renders.client", "celery", "redis"},
+}
+
+
+def under(names: set[str], forbidden: set[str]) -> set[str]:
+    return {
+        name for name in names for bad in forbidden if name == bad or name.startswith(f"{bad}.")
+    }
+
+
+@pytest.mark.parametrize(("module", "forbidden"), FORBIDDEN.items(), ids=FORBIDDEN)
+def test_a_module_does_not_import_what_it_must_not_know(module, forbidden):
+    assert under(imports(MODULES[f"renders.{module}"]), forbidden) == set()
+
+
+@pytest.mark.parametrize("module", ["models", "querysets", "conf", "replies", "pacing"])
+def test_not_even_through_others_do_the_tables_know_messages(module):
+    reached = reached_from(f"renders.{module}")
+
+    assert under(reached, {"celery", "kombu", "redis", "requests", "renders.tasks"}) == set()
+
+
+# --- How long -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parent.name != "migrations"], ids=name_of
+)
+def test_a_module_stays_short(path):
+    assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES
+
+
+def test_there_is_no_drawer_for_odds_and_ends():
+    assert not {path.stem for path in FILES} & {"utils", "helpers", "misc", "common"}
