@@ -93,7 +93,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-LOGIN_URL = "admin:login"
+LOGIN_URL = LOGOUT_REDIRECT_URL = "login"
+LOGIN_REDIRECT_URL = "renders:gallery"
 
 # --- Time, files, cookies -----------------------------------------------------------------
 
@@ -159,7 +160,7 @@ CELERY_TIMEZONE = TIME_ZONE
 
 # --- Renders ------------------------------------------------------------------------------
 
-RENDERS = {
+RENDERS: dict[str, object] = {
     name.removeprefix("RENDERS_"): value
     for name, value in os.environ.items()
     if name.startswith("RENDERS_") and value.strip()
@@ -170,12 +171,17 @@ RENDERS |= {
     "REDIS_URL": REDIS_URL,
 }
 
+try:
+    SWEEP_SECONDS = float(str(RENDERS.get("SWEEP_SECONDS", 30)))
+except ValueError:
+    SWEEP_SECONDS = 30.0  # the system check names the wrong value
+
 CELERY_BEAT_SCHEDULE = {
     "sweep-renders": {
         "task": "renders.tasks.sweep_renders",
-        "schedule": float(RENDERS.get("SWEEP_SECONDS", 30)),
+        "schedule": SWEEP_SECONDS,
         # A sweep that waited longer than its period is worth nothing.
-        "options": {"expires": float(RENDERS.get("SWEEP_SECONDS", 30))},
+        "options": {"expires": SWEEP_SECONDS},
     },
 }
 

@@ -1,9 +1,16 @@
 """Every page of the project."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path(
+        "accounts/login/",
+        LoginView.as_view(template_name="renders/login.html", redirect_authenticated_user=True),
+        name="login",
+    ),
+    path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("", include("renders.urls")),
 ]

@@ -7,15 +7,15 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from renders import services
 from renders.exceptions import InvalidRender
-from renders.forms import RenderAdminForm, retry_once
+from renders.forms import RenderAdminForm
 from renders.models import RenderEvent, RenderJob
 from renders.templatetags.render_facts import age, in_words, pretty_json, took, usd
 
@@ -75,7 +75,6 @@ class RenderJobAdmin(admin.ModelAdmin):
     list_display_links = ["badge", "short_prompt"]
     list_filter = ["status", "kind", "created_at"]
     list_select_related = ["created_by"]
-    list_per_page = 50
     date_hierarchy = "created_at"
     search_fields = ["prompt", "id", "sume_job_id", "reference"]
     search_help_text = "Words of the prompt, an id, a Sume job id or a reference."
@@ -109,9 +108,7 @@ class RenderJobAdmin(admin.ModelAdmin):
         return FIELDSETS if obj else ADD_FIELDSETS
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        if obj is None:
-            return []
-        return flatten_fieldsets(FIELDSETS)
+        return flatten_fieldsets(FIELDSETS) if obj else []
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> list[Any]:
         return [TimelineInline] if obj else []
@@ -127,8 +124,8 @@ class RenderJobAdmin(admin.ModelAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        context = {"title": "Add a render", "show_save_and_continue": False}
-        return super().add_view(request, form_url, context | (extra_context or {}))
+        extra = {"title": "Add a render", "show_save_and_continue": False}
+        return super().add_view(request, form_url, extra | (extra_context or {}))
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> RenderJob:
         """The services store the row, and have it sent once this transaction commits."""
@@ -136,10 +133,10 @@ class RenderJobAdmin(admin.ModelAdmin):
         request._render_repeated = form.repeated  # type: ignore[attr-defined]
         return render
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, *args: Any) -> None:
         """Stored already, by `save_form`."""
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+    def save_related(self, *args: Any) -> None:
         """Nothing else is on the form."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
@@ -158,13 +155,7 @@ class RenderJobAdmin(admin.ModelAdmin):
         if "_addanother" in request.POST:
             return HttpResponseRedirect(request.path)
         if self.has_view_permission(request, obj):
-            return HttpResponseRedirect(
-                reverse(
-                    "admin:renders_renderjob_change",
-                    args=[obj.pk],
-                    current_app=self.admin_site.name,
-                )
-            )
+            return redirect("admin:renders_renderjob_change", obj.pk)
         return HttpResponseRedirect(obj.get_absolute_url())
 
     def view_on_site(self, obj: RenderJob) -> str:
@@ -182,7 +173,7 @@ class RenderJobAdmin(admin.ModelAdmin):
             self.message_user(request, f"Cancel requested for {asked}.", messages.SUCCESS)
         if asked < len(renders):
             text = f"{len(renders) - asked} left alone: ended, or cancel requested before."
-            self.message_user(request, text, messages.INFO)
+            self.message_user(request, text)
 
     @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
@@ -190,7 +181,7 @@ class RenderJobAdmin(admin.ModelAdmin):
         made = known = refused = 0
         for render in list(queryset):
             try:
-                new, is_new = retry_once(render, request.user)
+                new, is_new = services.retry_once(render, request.user)
             except InvalidRender:
                 refused += 1
                 continue
@@ -220,13 +211,13 @@ class RenderJobAdmin(admin.ModelAdmin):
         return Truncator(render.prompt).chars(80)
 
     @admin.display(description="Who", ordering="created_by")
-    def who(self, render: RenderJob) -> str | None:
-        return render.created_by.get_username() if render.created_by else None
+    def who(self, render: RenderJob) -> Any:
+        return render.created_by
 
     @admin.display(description="Created", ordering="created_at")
     def created(self, render: RenderJob) -> SafeString:
-        moment = f"{render.created_at:%Y-%m-%d %H:%M:%S %Z}"
-        return format_html('<span title="{}">{} ago</span>', moment, age(render.created_at))
+        moment = render.created_at
+        return format_html('<span title="{}">{} ago</span>', f"{moment:%F %T %Z}", age(moment))
 
     @admin.display(description="Took", ordering="finished_at")
     def lasted(self, render: RenderJob) -> str:

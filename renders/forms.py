@@ -7,73 +7,21 @@ keeps unique.
 
 import json
 import secrets
-from collections.abc import Mapping
 from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.db import transaction
 
 from renders import services
-from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.states import Kind
-from renders.validation import clean_request
-
-REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
+from renders.validation import REQUEST_FIELDS, clean_request, parse_json, request_errors
 
 
 def new_token() -> str:
     """A token for one showing of a form."""
     return secrets.token_urlsafe(18)
-
-
-def parse_json(text: str) -> Any:
-    """Read strict JSON: no NaN, no infinity. Raises `ValueError` that says where it is wrong."""
-    try:
-        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from None
-    except RecursionError:
-        raise ValueError("Nested too deeply.") from None
-
-
-def _parse_int(digits: str) -> int:
-    if len(digits) > 1000:
-        raise ValueError("A number has too many digits.")
-    return int(digits)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number.")
-
-
-def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
-    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
-    errors = []
-    for name, value in fields.items():
-        try:
-            clean_request(**{"prompt": "any", name: value})
-        except InvalidRender as error:
-            errors.append(error)
-    return errors
-
-
-def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
-    """Retry a render unless that was done: the retry, and whether it is new.
-
-    The lock makes the second of two clicks wait, and find the first one's row. The retry belongs
-    to whom the render belongs to. Raises `InvalidRender` as `services.retry_render` does.
-    """
-    with transaction.atomic():
-        locked = RenderJob.objects.select_for_update().get(pk=render.pk)
-        known = locked.retries.order_by("created_at").first()
-        if known:
-            return known, False
-        return services.retry_render(locked, user=locked.created_by or user), True
 
 
 class ParamsField(forms.JSONField):

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
 
 from renders.moves import Moves
 from renders.states import TERMINAL, Status
@@ -168,17 +169,21 @@ class RenderQuerySet(Moves):
             last_polled_at=now,
         )
 
-    def cancel_unsent(self, pk: UUID, now: datetime) -> bool:
-        """pending → canceled, where Sume certainly holds no job for it."""
+    def cancel_unsent(self, pk: UUID, now: datetime, *, asked: bool = False) -> bool:
+        """pending → canceled, where Sume certainly holds no job for it.
+
+        `asked` is for a render whose cancel was requested before; it loses without one.
+        """
         return self._end(
             pk,
             [Status.PENDING],
             now,
             Status.CANCELED,
-            where=Q(outcome_unknown_at__isnull=True),
+            where=Q(outcome_unknown_at__isnull=True)
+            & (Q(cancel_requested_at__isnull=False) if asked else Q()),
             code="canceled_before_submit",
             message="Canceled before it was sent to Sume; nothing was billed.",
-            cancel_requested_at=now,
+            cancel_requested_at=Coalesce("cancel_requested_at", Value(now)),
         )
 
     def request_cancel(self, pk: UUID, now: datetime) -> bool:

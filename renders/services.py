@@ -16,9 +16,7 @@ from renders.exceptions import InvalidRender
 from renders.models import RenderEvent, RenderJob
 from renders.states import Kind, Status
 from renders.steps import Step
-from renders.validation import clean_request
-
-REQUEST_FIELDS = {"prompt", "kind", "model", "params", "priority", "reference"}
+from renders.validation import REQUEST_FIELDS, clean_request
 
 
 def create_render(
@@ -63,7 +61,7 @@ def create_renders(
         owner = fields.pop("user", None) or user
         if isinstance(fields.get("params"), Mapping):
             fields["params"] = dict(fields["params"])
-        unknown = sorted(fields.keys() - REQUEST_FIELDS)
+        unknown = sorted(fields.keys() - set(REQUEST_FIELDS))
         if unknown:
             raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
         cleaned = clean_request(fields.pop("prompt", ""), **fields)
@@ -112,20 +110,34 @@ def cancel_render(render: RenderJob) -> bool:
 def retry_render(render: RenderJob, *, user: Any = None) -> RenderJob:
     """Make a new render, with a new key and a new bill, from one that failed or was canceled.
 
+    A render is retried once: a second call (a double click) returns the first one's render.
     Raises `InvalidRender` if the render has not ended that way.
     """
-    if render.status not in {Status.FAILED, Status.CANCELED}:
-        raise InvalidRender(
-            "render", f"Only a failed or canceled render is retried; this one is {render.status}."
-        )
-    request = {
-        "prompt": render.prompt,
-        "kind": render.kind,
-        "model": render.model,
-        "params": render.params,
-        "priority": render.priority,
-    }
-    return create_renders([request], user=user or render.created_by, retry_of=render)[0]
+    return retry_once(render, user)[0]
+
+
+def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
+    """As `retry_render`; says also whether the render is new.
+
+    The retry belongs to whom the render belongs to, else to `user`.
+    """
+    with transaction.atomic():
+        # The lock makes the second of two clicks wait, and find the first one's row.
+        original = RenderJob.objects.select_for_update().get(pk=render.pk)
+        known = original.retries.order_by("created_at").first()
+        if known:
+            return known, False
+        if original.status not in {Status.FAILED, Status.CANCELED}:
+            raise InvalidRender(
+                "render",
+                f"Only a failed or canceled render is retried; this one is {original.status}.",
+            )
+        request = {
+            name: getattr(original, name)
+            for name in ("prompt", "kind", "model", "params", "priority")
+        }
+        owner = original.created_by or user
+        return create_renders([request], user=owner, retry_of=original)[0], True
 
 
 def _on_commit(*steps: Step) -> None:

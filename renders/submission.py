@@ -33,6 +33,7 @@ PATHS = {
 # Waits after a refusal that names no time, in seconds.
 BACK_OFF_SECONDS = 5.0
 PAUSE_SECONDS = 60.0
+SHORTEST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 900.0
 
 
@@ -108,7 +109,7 @@ def _refused(render: RenderJob, error: SumeError) -> list[Step]:
         wait = error.retry_after or back_off(
             render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS
         )
-        wait = min(wait, LONGEST_WAIT_SECONDS)
+        wait = max(SHORTEST_WAIT_SECONDS, min(wait, LONGEST_WAIT_SECONDS))
         gate.pause(wait, f"{error.code}: {error}")
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
@@ -127,4 +128,6 @@ def _refused(render: RenderJob, error: SumeError) -> list[Step]:
         message=str(error),
         unknown_at=now if isinstance(error, OutcomeUnknown) else None,
     )
+    if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
+        return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
     return [Step("submit", render.pk, wait)] if won else []

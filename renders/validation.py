@@ -2,12 +2,14 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.states import Kind
 
+REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
 # Fields of the request that the app itself fills in.
 OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
 MAX_PARAMS_BYTES = 100_000
@@ -107,3 +109,36 @@ def _text(field: str, value: Any, longest: int) -> str:
     except UnicodeEncodeError:
         raise InvalidRender(field, "Half of a surrogate pair is not a character.") from None
     return value
+
+
+def parse_json(text: str) -> Any:
+    """Read strict JSON: no NaN, no infinity. Raises `ValueError` that says where it is wrong."""
+    try:
+        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+        ) from None
+    except RecursionError:
+        raise ValueError("Nested too deeply.") from None
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > 1000:
+        raise ValueError("A number has too many digits.")
+    return int(digits)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number.")
+
+
+def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
+    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
+    errors = []
+    for name, value in fields.items():
+        try:
+            clean_request(**{"prompt": "any", name: value})
+        except InvalidRender as error:
+            errors.append(error)
+    return errors

@@ -26,7 +26,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from renders import services
 from renders.exceptions import InvalidRender
-from renders.forms import RenderForm, retry_once
+from renders.forms import RenderForm
 from renders.models import RenderJob
 from renders.templatetags.render_facts import IMAGES, VIDEOS, changes_soon, media_type
 
@@ -140,7 +140,7 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Make a new render from one that failed or was canceled, once."""
     row = _actionable(request, pk)
     try:
-        new, made = retry_once(row, request.user)
+        new, made = services.retry_once(row, request.user)
     except InvalidRender as error:
         messages.error(request, error.message)
         return redirect(row)

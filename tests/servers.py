@@ -1,10 +1,14 @@
-"""A real PostgreSQL for the tests: the one that is given, or one started here."""
+"""A real PostgreSQL for the tests: the one that is given, or one started here.
+
+`python -m tests.servers pytest tests/unit` runs a command with it as `DATABASE_URL`.
+"""
 
 import contextlib
 import getpass
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -100,3 +104,14 @@ def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text()}") from None
             time.sleep(0.05)
+
+
+def main() -> int:
+    """Run a command with `DATABASE_URL` set to a real PostgreSQL."""
+    with postgresql() as url:
+        environment = {**os.environ, "DATABASE_URL": f"{url}/postgres"}
+        return subprocess.run([sys.executable, "-m", *sys.argv[1:]], env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -74,21 +74,3 @@ def test_a_pending_render_is_canceled_at_once_and_never_sent(stack: Stack) -> No
     render.refresh_from_db()
     assert render.status == "canceled"
     assert not stack.sandbox.ledger.posts
-
-
-def test_a_sent_render_is_canceled_by_sume(stack: Stack) -> None:
-    worker = stack.worker()
-    # Fill the four places, so that the fifth render waits at Sume and can be canceled.
-    *_, last = stack.create(*(f"fox {number}" for number in range(8)))
-    stack.until(lambda: RenderJob.objects.get(pk=last.pk).status == "submitted", child=worker)
-
-    services.cancel_render(last)
-    stack.until_handled(sweeping=False)
-
-    last.refresh_from_db()
-    assert last.status in {"canceled", "completed"}
-    assert last.cancel_answered_at
-    job = [bill.job_id for bill in stack.sandbox.ledger.bills if bill.job_id == last.sume_job_id]
-    assert len(job) == 1
-    refunds = [refund.job_id for refund in stack.sandbox.ledger.refunds]
-    assert (last.sume_job_id in refunds) == (last.status == "canceled")

@@ -48,7 +48,7 @@ def sent(user, artifacts=(), prompt="A boat"):
     )
     if artifacts:
         renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
-        renders.store_result(row.pk, {"artifacts": list(artifacts)}, None)
+        renders.store(row.pk, result={"artifacts": list(artifacts)})
     return row
 
 

@@ -54,7 +54,7 @@ def completed(user, artifact):
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
     renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
-    renders.store_result(row.pk, {"artifacts": [artifact]}, None)
+    renders.store(row.pk, result={"artifacts": [artifact]})
     return row
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from renders.exceptions import InvalidRender
-from renders.forms import RenderAdminForm, RenderForm, new_token, parse_json, retry_once
+from renders.forms import RenderAdminForm, RenderForm, new_token
 from renders.models import RenderJob
-from renders.services import cancel_render, create_render
+from renders.services import cancel_render, create_render, retry_once
+from renders.validation import parse_json
 
 pytestmark = pytest.mark.django_db
 

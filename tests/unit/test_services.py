@@ -349,10 +349,11 @@ def test_a_retry_is_a_new_render_with_a_new_key(ada, followed, committed, status
     assert origin.status == status
 
 
-def test_a_retry_belongs_to_the_person_who_asked_for_it(ada, django_user_model, followed):
+def test_a_retry_stays_with_the_owner_whoever_asks_for_it(ada, django_user_model, followed):
     bob = django_user_model.objects.create(username="bob")
 
-    assert services.retry_render(stored(Status.FAILED, created_by=ada), user=bob).created_by == bob
+    assert services.retry_render(stored(Status.FAILED, created_by=ada), user=bob).created_by == ada
+    assert services.retry_render(stored(Status.FAILED), user=bob).created_by == bob
 
 
 @pytest.mark.parametrize(

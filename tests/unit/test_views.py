@@ -68,7 +68,7 @@ def ended(user, status=Status.COMPLETED, prompt="A boat", artifacts=(), **facts)
     row = submitted(user, prompt)
     now = timezone.now()
     RenderJob.objects.end(row.pk, 0, now, status, sume_status=status, **facts)
-    RenderJob.objects.store_result(row.pk, {"artifacts": list(artifacts)}, None)
+    RenderJob.objects.store(row.pk, result={"artifacts": list(artifacts)})
     RenderJob.objects.mark_handled(row.pk, now)
     row.refresh_from_db()
     return row
@@ -93,7 +93,7 @@ def test_the_start_page_leads_to_the_gallery(page):
 def test_strangers_are_asked_to_log_in(client, ann):
     row = ended(ann, artifacts=[picture()])
     for url in (GALLERY, f"/renders/{row.pk}/", f"/renders/{row.pk}/artifacts/0/"):
-        assert client.get(url).headers["Location"].startswith(reverse("admin:login"))
+        assert client.get(url).headers["Location"].startswith(reverse("login"))
     for verb in ("cancel", "retry"):
         assert client.post(f"/renders/{row.pk}/{verb}/").status_code == 302
 
