@@ -112,6 +112,7 @@ class Conf:
     )
     MAX_PROMPT_LENGTH = Setting(20_000, count, "Longest prompt, in characters.")
     SAVE_MEDIA = Setting(True, flag, "Store the finished pictures and clips (1) or only link (0).")
+    MEDIA_TIMEOUT_SECONDS = Setting(60.0, seconds, "Longest download of one artifact.")
     MEDIA_MAX_BYTES = Setting(512 * 1024 * 1024, count, "Largest artifact that is stored.")
 
     @property

@@ -38,7 +38,8 @@ def finish(render_id: UUID, client: SumeClient, leases: Leases) -> list[Step]:
     name = str(render_id)
     token = None
     try:
-        token = leases.acquire(name, conf.grace_seconds + media.TIMEOUT_SECONDS)
+        downloads = conf.MEDIA_TIMEOUT_SECONDS if conf.SAVE_MEDIA else 0
+        token = leases.acquire(name, conf.grace_seconds + downloads)
         if token is None:
             return []  # somebody is at it; the sweep comes again if they die
     except REDIS_DOWN as error:

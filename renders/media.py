@@ -11,8 +11,6 @@ from renders.client import download
 from renders.conf import conf
 from renders.exceptions import MediaError
 
-TIMEOUT_SECONDS = 60.0
-
 
 def save(render_id: str, index: int, artifact: Mapping[str, str]) -> str:
     """Store one artifact and return its name in the default storage.
@@ -26,7 +24,7 @@ def save(render_id: str, index: int, artifact: Mapping[str, str]) -> str:
     name = f"renders/{render_id}/{index}{suffix}"
     with tempfile.TemporaryFile() as file:
         try:
-            download(url, file, timeout=TIMEOUT_SECONDS, max_bytes=conf.MEDIA_MAX_BYTES)
+            download(url, file, timeout=conf.MEDIA_TIMEOUT_SECONDS, max_bytes=conf.MEDIA_MAX_BYTES)
         except MediaError as error:
             raise MediaError(f"Artifact not stored: {error}") from None
         file.seek(0)

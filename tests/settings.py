@@ -16,21 +16,22 @@ os.environ["REDIS_URL"] = os.environ.get("TESTS_REDIS_URL") or (
 )
 os.environ["TESTS_REDIS_URL"] = os.environ["REDIS_URL"]
 
-from project import settings as project_settings
-from project.settings import *  # noqa: F403
+# Short times, so that no test waits longer than it must.
+for name, seconds in {
+    "REAP_AFTER_SECONDS": "4",
+    "SWEEP_SECONDS": "1",
+    "REQUEST_TIMEOUT_SECONDS": "2",
+    "LEASE_MARGIN_SECONDS": "0.5",
+    "MEDIA_TIMEOUT_SECONDS": "2",
+    "DEFAULT_POLL_SECONDS": "0.5",
+    "MIN_POLL_SECONDS": "0.2",
+    "MAX_POLL_SECONDS": "5",
+}.items():
+    os.environ.setdefault(f"RENDERS_{name}", seconds)
+
+from project import settings as project_settings  # noqa: E402
+from project.settings import *  # noqa: E402, F403
 
 INSTALLED_APPS = [*project_settings.INSTALLED_APPS, "tests.effects"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SECRET_KEY = "tests-only"
-
-# Short times, so that no test waits longer than it must.
-RENDERS = {
-    "REAP_AFTER_SECONDS": 4,
-    "SWEEP_SECONDS": 1,
-    "REQUEST_TIMEOUT_SECONDS": 2,
-    "LEASE_MARGIN_SECONDS": 0.5,
-    "DEFAULT_POLL_SECONDS": 0.5,
-    "MIN_POLL_SECONDS": 0.2,
-    "MAX_POLL_SECONDS": 5,
-    **project_settings.RENDERS,
-}
