@@ -111,7 +111,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 
 # --- Redis and Celery ---------------------------------------------------------------------
 
-REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/0"
 
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -167,7 +167,7 @@ RENDERS: dict[str, object] = {
 }
 RENDERS |= {
     "API_KEY": os.environ.get("SUME_API_KEY", ""),
-    "BASE_URL": os.environ.get("SUME_BASE_URL", "https://api.sume.com"),
+    "BASE_URL": os.environ.get("SUME_BASE_URL") or "https://api.sume.com",
     "REDIS_URL": REDIS_URL,
 }
 
