@@ -69,8 +69,11 @@ class Stack:
         """
         if port and not port_is_free(port):
             raise DemoError(f"Port {port} is in use. Choose another with --port, or leave it out.")
+        own = dict(self._own)
+        if self.uses_sandbox:
+            own.pop("DATABASE_URL", None)  # real renders wait there; the stand-in must not get them
         self._supervisor.environment = child_environment(
-            self._own, self._state, self._site.settings_module
+            own, self._state, self._site.settings_module
         )
         self._start_redis()
         sandbox = self._start_sandbox() if self.uses_sandbox else None
@@ -160,10 +163,11 @@ class Stack:
             raise child.death()
         if not self._own.get("DATABASE_URL"):
             self._say("Database", "SQLite")
-            return
-        target = "the stand-in for Sume" if self.uses_sandbox else "Sume"
-        self._say("Database", "the one that DATABASE_URL names")
-        self._say("", f"renders that wait in it go to {target}, too")
+        elif self.uses_sandbox:
+            self._say("Database", "SQLite (DATABASE_URL is left aside: SUME_API_KEY is not set)")
+        else:
+            self._say("Database", "the one that DATABASE_URL names")
+            self._say("", "renders that wait in it go to Sume, too")
 
     def _start_web(self, port: int) -> Server:
         return Server(
