@@ -119,8 +119,9 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Above every countdown (RENDERS_MAX_POLL_SECONDS), or waiting polls are delivered twice.
     "visibility_timeout": 1800,
-    "socket_timeout": 10,
-    "socket_connect_timeout": 5,
+    # A view that enqueues into a silent broker waits this long, and no longer.
+    "socket_timeout": 3,
+    "socket_connect_timeout": 3,
     "socket_keepalive": True,
     "health_check_interval": 25,
 }

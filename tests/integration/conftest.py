@@ -72,17 +72,14 @@ class using_database:
             self._new["OPTIONS"] = {}
 
     def __enter__(self) -> None:
-        self._old = connections.settings["default"]
-        self._switch(self._new)
+        # The connection in use is put aside, not closed: a database in memory lives with it.
+        self._old = connections.settings["default"], connections["default"]
+        connections.settings["default"] = self._new
+        connections["default"] = connections.create_connection("default")
 
     def __exit__(self, *error: object) -> None:
-        self._switch(self._old)
-
-    @staticmethod
-    def _switch(settings: Any) -> None:
         connections["default"].close()
-        connections.settings["default"] = settings
-        del connections["default"]
+        connections.settings["default"], connections["default"] = self._old
 
 
 @pytest.fixture(scope="session")

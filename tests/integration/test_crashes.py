@@ -1,8 +1,11 @@
 """Workers are killed, messages repeat, servers go away: one bill, one chain, one handling."""
 
+import socket
 from datetime import timedelta
 from typing import Any
 
+from celery import Celery
+from django.conf import settings
 from django.utils import timezone
 
 from renders import services, tasks
@@ -183,3 +186,30 @@ def test_a_sent_render_is_canceled_only_as_sume_says(stack: Stack) -> None:
     for render in RenderJob.objects.all():
         assert (render.status == "canceled") == (render.sume_job_id in refunded)
         assert render.cancel_answered_at or render.status == "completed"
+
+
+def test_a_broker_that_accepts_and_never_answers_does_not_hang_who_creates(
+    stack: Stack, monkeypatch: Any, caplog: Any
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        app = Celery("silent", broker=url, set_as_current=False)
+        app.conf.broker_transport_options = {
+            **settings.CELERY_BROKER_TRANSPORT_OPTIONS,
+            "socket_timeout": 0.3,
+        }
+        app.conf.task_publish_retry_policy = settings.CELERY_TASK_PUBLISH_RETRY_POLICY
+
+        def submit_render(render_id: str) -> None: ...
+
+        monkeypatch.setattr(tasks, "submit_render", app.task(submit_render, shared=False))
+        [render] = stack.create("a red fox")
+
+    assert "waits for the sweep" in caplog.text
+    monkeypatch.undo()
+    assert RenderJob.objects.get(pk=render.pk).status == "pending"
+    stack.worker()
+    age(created_at=60)
+    stack.until_handled()
