@@ -14,11 +14,13 @@ PAUSE_KEY = "sume:gate:pause"
 
 def pause(seconds: float, reason: str) -> None:
     """Close the gate for everybody; a pause that lasts longer already stays."""
+    logger.warning("Submitting pauses for %.1f s, for all workers. Sume says: %s", seconds, reason)
     millis = max(1, int(seconds * 1000))
     try:
         client = redis_client()
-        if not client.set(PAUSE_KEY, reason[:300], px=millis, nx=True):
-            client.pexpire(PAUSE_KEY, millis, gt=True)
+        # Two that pause at once: the later one wins, and either pause is right.
+        if client.pttl(PAUSE_KEY) < millis:
+            client.set(PAUSE_KEY, reason[:300], px=millis)
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the pause is not shared.", type(error).__name__)
 
