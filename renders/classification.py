@@ -16,10 +16,14 @@ from renders.replies import SumeFault
 CONFLICT_WORDS = ("mismatch", "conflict", "reuse", "different")
 
 
-def classify(status: int, fault: SumeFault, retry_after: float | None) -> SumeError:
+def classify(
+    status: int, fault: SumeFault, retry_after: float | None, *, readable: bool = True
+) -> SumeError:
     """What a reply that is no success means. What is not known here is *unknown outcome*.
 
-    `retry_after` in seconds. Source: the table of replies in Sume's API notes.
+    `retry_after` in seconds. A reply that is not `readable` (no JSON object) is not Sume's own
+    word: a proxy in between can answer so with any status, and nothing fails for it.
+    Source: the table of replies in Sume's API notes.
     """
     message = fault.message or f"Sume answered with HTTP status {status}."
     refused = fault.retryable is False
@@ -28,6 +32,8 @@ def classify(status: int, fault: SumeFault, retry_after: float | None) -> SumeEr
         kind = BackOff
     elif status in {401, 402, 403}:
         kind = Paused
+    elif not readable:
+        kind = OutcomeUnknown
     elif status == 404:
         kind = NotFound
     elif (

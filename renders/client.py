@@ -20,14 +20,7 @@ from urllib3.exceptions import HTTPError
 from renders import replies
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline
-from renders.exceptions import (
-    MediaError,
-    NotReady,
-    OutcomeUnknown,
-    Paused,
-    Rejected,
-    SumeError,
-)
+from renders.exceptions import MediaError, NotReady, OutcomeUnknown, Paused, Rejected, SumeError
 from renders.pacing import parse_retry_after
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
@@ -179,6 +172,7 @@ class SumeClient:
             reply.status,
             self._hidden(replies.read_error(reply.payload, reply.headers.get("x-sume-request-id"))),
             parse_retry_after(reply.headers.get("Retry-After"), datetime.now(UTC)),
+            readable=isinstance(reply.payload, dict),
         )
 
     def _exchange(

@@ -120,5 +120,10 @@ class Conf:
         """How long past its time a poll may be before it counts as stopped (= lease's tail)."""
         return self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
 
+    @property
+    def finish_seconds(self) -> float:
+        """How long finishing may take before it counts as stopped (= its lease's life)."""
+        return self.grace_seconds + (self.MEDIA_TIMEOUT_SECONDS if self.SAVE_MEDIA else 0)
+
 
 conf = Conf()

@@ -38,8 +38,7 @@ def finish(render_id: UUID, client: SumeClient, leases: Leases) -> list[Step]:
     name = str(render_id)
     token = None
     try:
-        downloads = conf.MEDIA_TIMEOUT_SECONDS if conf.SAVE_MEDIA else 0
-        token = leases.acquire(name, conf.grace_seconds + downloads)
+        token = leases.acquire(name, conf.finish_seconds)
         if token is None:
             return []  # somebody is at it; the sweep comes again if they die
     except REDIS_DOWN as error:
@@ -98,12 +97,14 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
 def _save_media(render: RenderJob) -> None:
     """Store each artifact that is not stored; after some tries go on with its link alone."""
     for index, artifact in enumerate(render.artifacts):
-        if artifact.get("file"):
+        if artifact.get("file") or artifact.get("failures", 0) >= MEDIA_TRIES:
             continue
         try:
             artifact["file"] = media.save(str(render.pk), index, artifact)
         except MediaError as error:
-            if render.failed_reads + 1 < MEDIA_TRIES:
+            artifact["failures"] = artifact.get("failures", 0) + 1
+            RenderJob.objects.store(render.pk, result=render.result)
+            if artifact["failures"] < MEDIA_TRIES:
                 raise
             logger.warning("Render %s keeps only a link: %s", render.pk, error)
             RenderJob.objects.log(render.pk, "media not stored", str(error))

@@ -1,6 +1,7 @@
 """The tables: what a render is, and what happened to it. No rule about time or money here."""
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -182,8 +183,11 @@ class RenderJob(models.Model):
         return self.status in TERMINAL
 
     @property
-    def artifacts(self) -> list[dict[str, str]]:
-        """The finished media: `type`, `content_type`, `url`, and `file` where stored."""
+    def artifacts(self) -> list[dict[str, Any]]:
+        """The finished media: `type`, `content_type`, `url`, and `file` where stored.
+
+        `failures` counts the tries to store one that failed.
+        """
         return list((self.result or {}).get("artifacts", []))
 
 

@@ -101,8 +101,10 @@ def cancel_render(render: RenderJob) -> bool:
         asked = True
     else:
         asked = RenderJob.objects.request_cancel(render.pk, now)
+        # Meanwhile it may have been put back, certainly unsent.
+        unsent = asked and RenderJob.objects.cancel_unsent(render.pk, now, asked=True)
         if asked:
-            _on_commit(Step("cancel", render.pk))
+            _on_commit(Step("finish" if unsent else "cancel", render.pk))
     render.refresh_from_db()
     return asked
 

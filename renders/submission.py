@@ -6,7 +6,7 @@ row goes on: to `submitted`, to `failed`, or back to `pending` for the same key 
 
 import json
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.utils import timezone
@@ -39,16 +39,20 @@ LONGEST_WAIT_SECONDS = 900.0
 
 def submit(render_id: UUID, client: SumeClient) -> list[Step]:
     """Send a pending render; returns what follows. Any other render is left alone."""
+    claimed_at = timezone.now()
+    if RenderJob.objects.cancel_unsent(render_id, claimed_at, asked=True):
+        return [Step("finish", render_id)]  # canceled since, and Sume holds nothing
     if gate.closed_for():
         return []  # the row stays pending, and the sweep sends it once the gate is open
-    claimed_at = timezone.now()
     if not RenderJob.objects.claim(render_id, claimed_at):
         return []
     render = frozen(render_id)
+    if not render.request_body:
+        return []  # taken for dead before anything was sent: whoever claims it next sends it
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
     except SumeError as error:
-        return _refused(render, error)
+        return _refused(render, claimed_at, error)
     return _accepted(render, accepted)
 
 
@@ -99,9 +103,8 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
         RenderJob.objects.log(render_id, "late answer", f"Sume holds job {job_id} for it.")
 
 
-def _refused(render: RenderJob, error: SumeError) -> list[Step]:
+def _refused(render: RenderJob, claimed_at: datetime, error: SumeError) -> list[Step]:
     now = timezone.now()
-    assert render.claimed_at is not None  # noqa: S101 (the row was claimed by this call)
     if isinstance(error, Paused):
         wait = PAUSE_SECONDS
         gate.pause(wait, f"{error.code}: {error}")
@@ -116,13 +119,13 @@ def _refused(render: RenderJob, error: SumeError) -> list[Step]:
     else:
         logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
         won = RenderJob.objects.refuse(
-            render.pk, render.claimed_at, now, code=error.code, message=str(error)
+            render.pk, claimed_at, now, code=error.code, message=str(error)
         )
         return [Step("finish", render.pk)] if won else []
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
     won = RenderJob.objects.release(
         render.pk,
-        render.claimed_at,
+        claimed_at,
         not_before=now + timedelta(seconds=wait),
         code=error.code,
         message=str(error),

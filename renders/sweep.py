@@ -34,7 +34,8 @@ def sweep() -> list[Step]:
     ]
     unsent = [] if gate.closed_for() else renders.due(now).stopped_since(before).pks(batch)
     unpolled = renders.overdue(now, grace).not_swept_since(before).pks(batch)
-    unfinished = renders.unhandled_overdue(now, grace).not_swept_since(before).pks(batch)
+    patience = conf.finish_seconds + SLACK_SECONDS
+    unfinished = renders.unhandled_overdue(now, patience).not_swept_since(before).pks(batch)
     renders.mark_swept([*unsent, *unpolled, *unfinished], now)
 
     found = {
