@@ -119,7 +119,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Above every countdown (RENDERS_MAX_POLL_SECONDS), or waiting polls are delivered twice.
     "visibility_timeout": 1800,
-    # A view that enqueues into a silent broker waits this long, and no longer.
+    # A view that enqueues into a silent broker waits for twice this: a try and its one retry.
     "socket_timeout": 3,
     "socket_connect_timeout": 3,
     "socket_keepalive": True,
