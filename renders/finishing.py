@@ -54,17 +54,19 @@ def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
         return []
+    doing = "Fetching or storing the result"
     try:
         _fetch(render, client)
+        doing = "A receiver"
         _handle(render)
     except SumeError as error:
         return _postpone(render, f"Fetching the result failed: {error} ({error.code})")
     except MediaError as error:
         return _postpone(render, str(error))
     except Exception as error:
-        # A receiver of the project's own. Its traceback goes to the log, the render waits.
-        logger.exception("A receiver failed for render %s.", render_id)
-        return _postpone(render, f"A signal's receiver raised {type(error).__name__}.")
+        # The project's own receiver or storage. The traceback goes to the log, the render waits.
+        logger.exception("%s failed for render %s.", doing, render_id)
+        return _postpone(render, f"{doing} failed ({type(error).__name__}); the log says more.")
     return []
 
 

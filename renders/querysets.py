@@ -102,7 +102,7 @@ class RenderQuerySet(Moves):
         return self._move(
             pk,
             [Status.SUBMITTING],
-            ("put back", "The worker that was sending it did not answer for."),
+            ("put back", "The worker that was sending it died or took too long; Sume may hold it."),
             where=Q(claimed_at__lt=now - timedelta(seconds=age)),
             status=Status.PENDING,
             claimed_at=None,
