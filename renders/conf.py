@@ -12,6 +12,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 T = TypeVar("T")
 
+# Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
+PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
+READS_PER_WRITE = 40
+
 
 def seconds(value: object) -> float:
     """A finite number of seconds, zero or more."""
@@ -22,6 +26,14 @@ def seconds(value: object) -> float:
     if not math.isfinite(number) or number < 0:
         raise ValueError("a number of seconds, zero or more, is needed")
     return number
+
+
+def hours(value: object) -> float:
+    """A finite number of hours, zero or more."""
+    try:
+        return seconds(value)
+    except ValueError:
+        raise ValueError("a number of hours, zero or more, is needed") from None
 
 
 def count(value: object) -> int:
@@ -48,6 +60,14 @@ def flag(value: object) -> bool:
 def text(value: object) -> str:
     """Text without white space around it (keys are often pasted with a line end)."""
     return str(value).strip()
+
+
+def plan(value: object) -> str:
+    """A plan of Sume's that is known here."""
+    name = str(value).strip().lower()
+    if name not in PLANS:
+        raise ValueError(f"one of {', '.join(PLANS)} is needed")
+    return name
 
 
 class Setting(Generic[T]):
@@ -110,10 +130,43 @@ class Conf:
     NOT_FOUND_GRACE_SECONDS = Setting(
         300.0, seconds, "How long Sume may answer 404 for an accepted job before it counts as lost."
     )
+    PLAN = Setting("free", plan, "Your plan at Sume, `free` or `pro`: sets the next two.")
+    WRITES_PER_MINUTE = Setting(
+        0, count, "Most POSTs in any 60 seconds, reads 40 times that; 0: the plan's (120, 300)."
+    )
+    MAX_IN_FLIGHT = Setting(
+        0, count, "Most renders at Sume at once; 0: the plan's (Pro: 24; Free: as Sume tells)."
+    )
+    FAIR = Setting(False, flag, "Take turns between users (1), or oldest first over all (0).")
+    PAUSE_SECONDS = Setting(
+        15.0, seconds, "First pause after 401, 402 or 403; doubles while the refusals go on."
+    )
+    MAX_PAUSE_SECONDS = Setting(900.0, seconds, "Longest pause of all workers.")
+    SUBMIT_DEADLINE_HOURS = Setting(
+        24.0, hours, "A render that Sume has not taken by then fails; 0: never."
+    )
+    OVERDUE_HOURS = Setting(
+        6.0, hours, "A job that runs longer is shown as overdue and rarely read; 0: never."
+    )
     MAX_PROMPT_LENGTH = Setting(20_000, count, "Longest prompt, in characters.")
     SAVE_MEDIA = Setting(True, flag, "Store the finished pictures and clips (1) or only link (0).")
     MEDIA_TIMEOUT_SECONDS = Setting(60.0, seconds, "Longest download of one artifact.")
     MEDIA_MAX_BYTES = Setting(512 * 1024 * 1024, count, "Largest artifact that is stored.")
+
+    @property
+    def writes_per_minute(self) -> int:
+        """Most POSTs in any 60 seconds, over all workers."""
+        return self.WRITES_PER_MINUTE or PLANS[self.PLAN][0]
+
+    @property
+    def reads_per_minute(self) -> int:
+        """Most GETs in any 60 seconds, over all workers."""
+        return self.writes_per_minute * READS_PER_WRITE
+
+    @property
+    def max_in_flight(self) -> int | None:
+        """Most renders at Sume at once; None where only Sume's own readings say."""
+        return self.MAX_IN_FLIGHT or PLANS[self.PLAN][1]
 
     @property
     def grace_seconds(self) -> float:

@@ -1,5 +1,7 @@
 """Everything that can go wrong with a render. The docstring says what happened."""
 
+from datetime import datetime
+
 
 class RendersError(Exception):
     """Base of the app's own errors."""
@@ -46,6 +48,14 @@ class BackOff(SumeError):
 
 class Paused(SumeError):
     """The key or the account was refused: every request meets this until a person acts."""
+
+
+class Closed(SumeError):
+    """Our own gate is closed: nothing was sent. `until` is None if a person has to open it."""
+
+    def __init__(self, message: str, *, code: str, until: datetime | None) -> None:
+        super().__init__(message, code=code)
+        self.until = until
 
 
 class Rejected(SumeError):

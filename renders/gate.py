@@ -1,34 +1,202 @@
-"""May we submit now? One answer for all workers, kept in Redis.
+"""May Sume be asked now? One answer for all workers: pauses, places, requests a minute.
 
-Where Redis cannot be reached the gate is open: Sume's own limits still hold, and a refused
-submit costs nothing.
+The database decides, so neither an empty Redis nor a killed worker makes anybody forget. Redis
+spares it: a pause is read there by everybody who comes while it lasts.
+
+Reads and writes have a gate each. After a refusal of the key or the account (401, 402, 403) one
+request at a time tries whether it is mended; the pauses between them grow.
 """
 
+import json
 import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from renders.conf import conf
 from renders.connections import REDIS_DOWN, redis_client
+from renders.exceptions import Closed, Paused, SumeError
+from renders.models import Gate
+from renders.states import Sort
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
-PAUSE_KEY = "sume:gate:pause"
+
+KEY = "sume:gate:"
+# A minute, longer by the time that a request may need to arrive.
+WINDOW_SECONDS = 60.0 + 2.0
+QUEUE_FULL = "queue_full"
 
 
-def pause(seconds: float, reason: str) -> None:
-    """Close the gate for everybody; a pause that lasts longer already stays."""
-    logger.warning("Submitting pauses for %.1f s, for all workers. Sume says: %s", seconds, reason)
-    millis = max(1, int(seconds * 1000))
+# --- Pauses ---------------------------------------------------------------------------------
+
+
+def closed(sort: Sort, now: datetime) -> Closed | None:
+    """The pause that holds now, or None. A quick look, without a lock."""
+    return _told(sort, now) or shut(Gate.objects.filter(pk=sort).first(), now)
+
+
+def _told(sort: Sort, now: datetime) -> Closed | None:
+    """The pause that Redis knows of."""
     try:
-        client = redis_client()
-        # Two that pause at once: the later one wins, and either pause is right.
-        if client.pttl(PAUSE_KEY) < millis:
-            client.set(PAUSE_KEY, reason[:300], px=millis)
+        kept = redis_client().get(KEY + sort)
     except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): the pause is not shared.", type(error).__name__)
+        logger.warning("Redis unreachable (%s): the database is asked.", type(error).__name__)
+        return None
+    if not kept:
+        return None
+    until, code, reason = json.loads(kept)
+    if until <= now.timestamp():
+        return None
+    return Closed(reason, code=code, until=datetime.fromtimestamp(until, UTC))
 
 
-def closed_for() -> float:
-    """Seconds until the gate opens; 0 where it is open."""
+def shut(gate: Gate | None, now: datetime) -> Closed | None:
+    """The pause that its row tells of."""
+    if gate is None:
+        return None
+    if gate.held_at:
+        return Closed("Paused by a person, until resumed in the admin.", code="held", until=None)
+    if gate.paused_until and gate.paused_until > now:
+        return Closed(gate.reason, code=gate.code, until=gate.paused_until)
+    return None
+
+
+def pause(sort: Sort, error: SumeError, seconds: float | None = None) -> datetime:
+    """Close the gate for everybody, and say until when; a pause that lasts longer stays.
+
+    Without `seconds`, for a span that doubles with each refusal in a row.
+    """
+    with transaction.atomic():
+        gate = lock(sort)
+        now = timezone.now()
+        if seconds is None:
+            if not gate.paused_until or gate.paused_until <= now:
+                gate.refusals += 1  # others that were on their way then are the same refusal
+            seconds = conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
+        until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
+        gate.probe_until = None
+        if error.code == QUEUE_FULL:
+            gate.capacity, gate.capacity_at = 1, now  # after the pause, one asks again
+        if not gate.paused_until or gate.paused_until < until:
+            gate.paused_until, gate.code, gate.reason = until, error.code[:100], str(error)[:500]
+            logger.warning(
+                "%s pause until %s, for all workers. Sume says: %s (%s)",
+                gate, f"{until:%T}", error, error.code,
+            )  # fmt: skip
+        gate.save()
+    _tell(gate, now)
+    return gate.paused_until
+
+
+def passed(sort: Sort) -> None:
+    """The request that tried was answered: everybody may go on."""
+    Gate.objects.filter(pk=sort).update(refusals=0, paused_until=None, probe_until=None)
+    logger.warning("Sume answers again: %s go on.", sort)
+    _forget(sort)
+
+
+def failed(sort: Sort) -> None:
+    """The request that tried got no clear answer: somebody else may try."""
+    Gate.objects.filter(pk=sort).update(probe_until=None)
+
+
+def hold(user: object) -> None:
+    """A person pauses the sending of renders; cancels and reads go on."""
+    with transaction.atomic():
+        lock(Sort.WRITES)
+        Gate.objects.filter(pk=Sort.WRITES).update(held_at=timezone.now(), held_by=user)
+
+
+def resume() -> None:
+    """A person lifts every pause. After a refusal one request tries first, as ever."""
+    Gate.objects.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
+    for sort in Sort:
+        _forget(sort)
+
+
+def _tell(gate: Gate, now: datetime) -> None:
+    """Let everybody find the pause in Redis, for as long as it lasts."""
+    assert gate.paused_until is not None  # noqa: S101 (just set)
+    left = (gate.paused_until - now).total_seconds()
+    kept = json.dumps([gate.paused_until.timestamp(), gate.code, gate.reason])
     try:
-        return max(0, redis_client().pttl(PAUSE_KEY)) / 1000
+        redis_client().set(KEY + gate.sort, kept, px=max(1, int(left * 1000)))
     except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): the gate counts as open.", type(error).__name__)
-        return 0.0
+        logger.warning("Redis unreachable (%s): the database tells.", type(error).__name__)
+
+
+def _forget(sort: Sort) -> None:
+    try:
+        redis_client().delete(KEY + sort)
+    except REDIS_DOWN as error:
+        logger.warning("Redis unreachable (%s): a pause in it ends in time.", type(error).__name__)
+
+
+# --- Reads ------------------------------------------------------------------------------------
+
+
+def read(ask: Callable[[], T]) -> T:
+    """Send one read to Sume, if reads may be sent now. Raises `Closed`, and what `ask` raises."""
+    probe = _enter_reads(timezone.now())
+    try:
+        answer = ask()
+    except Paused as error:
+        pause(Sort.READS, error)
+        raise
+    except SumeError:
+        if probe:
+            failed(Sort.READS)
+        raise
+    if probe:
+        passed(Sort.READS)
+    return answer
+
+
+def _enter_reads(now: datetime) -> bool:
+    """Whether this read is the one that tries. Raises `Closed` where it must wait."""
+    if told := _told(Sort.READS, now):
+        raise told
+    gate = Gate.objects.filter(pk=Sort.READS).first()
+    if pause_ := shut(gate, now):
+        raise pause_
+    _count_read(now)
+    if gate is None or not gate.refusals:
+        return False
+    nobody = Q(probe_until__isnull=True) | Q(probe_until__lte=now)
+    until = now + timedelta(seconds=conf.grace_seconds)
+    if not Gate.objects.filter(nobody, pk=Sort.READS).update(probe_until=until):
+        raise Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
+    return True
+
+
+def _count_read(now: datetime) -> None:
+    """Spread over the minute: so many in each second."""
+    second = f"{KEY}reads:{int(now.timestamp())}"
+    try:
+        with redis_client().pipeline() as pipe:
+            pipe.incr(second)
+            pipe.expire(second, 5)
+            count = pipe.execute()[0]
+    except REDIS_DOWN as error:
+        logger.warning("Redis unreachable (%s): reads are not counted.", type(error).__name__)
+        return
+    if count > conf.reads_per_minute // WINDOW_SECONDS:
+        raise Closed("More reads than Sume allows in a minute.", code="read_budget", until=now)
+
+
+# --- The row -----------------------------------------------------------------------------
+
+
+def lock(sort: Sort) -> Gate:
+    """The gate's row, locked until the transaction that this is called in ends."""
+    gates = Gate.objects.select_for_update().filter(pk=sort)
+    gate = gates.first()
+    if gate is None:
+        Gate.objects.bulk_create([Gate(sort=sort)], ignore_conflicts=True)
+        gate = gates.get()
+    return gate

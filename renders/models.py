@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from renders.querysets import RenderQuerySet
-from renders.states import TERMINAL, Kind, Status
+from renders.states import TERMINAL, WRITES, Kind, Sort, Status
 
 
 class IdempotencyKeyField(models.CharField):
@@ -150,6 +150,11 @@ class RenderJob(models.Model):
                 condition=Q(status=Status.PENDING),
             ),
             models.Index(
+                fields=["outcome_unknown_at"],
+                name="renders_unsure",
+                condition=Q(status=Status.PENDING, outcome_unknown_at__isnull=False),
+            ),
+            models.Index(
                 fields=["claimed_at"],
                 name="renders_submitting",
                 condition=Q(status=Status.SUBMITTING),
@@ -201,6 +206,41 @@ class RenderEvent(models.Model):
 
     class Meta:
         ordering = ["at", "id"]
+        indexes = [
+            models.Index(fields=["at"], name="renders_writes", condition=Q(what__in=WRITES)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.what}: {self.detail}" if self.detail else self.what
+
+
+class Gate(models.Model):
+    """What all workers know of one sort of requests to Sume; the rules are in `renders.gate`."""
+
+    sort = models.CharField(max_length=10, choices=Sort.choices, primary_key=True, editable=False)
+    paused_until = models.DateTimeField(null=True, editable=False)
+    code = models.CharField(max_length=100, blank=True, editable=False)
+    reason = models.CharField(max_length=500, blank=True, editable=False)
+    refusals = models.PositiveIntegerField(
+        default=0,
+        editable=False,
+        help_text="Pauses in a row because key or account were refused; above 0, one request at "
+        "a time tries whether it is mended.",
+    )
+    probe_until = models.DateTimeField(
+        null=True, editable=False, help_text="Somebody tries until then at most."
+    )
+    wake_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a message that waits goes on with the line."
+    )
+    held_at = models.DateTimeField(null=True, editable=False, help_text="When a person paused it.")
+    held_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, editable=False
+    )
+    capacity = models.IntegerField(
+        null=True, editable=False, help_text="Places left in Sume's queue, as last told."
+    )
+    capacity_at = models.DateTimeField(null=True, editable=False)
+
+    def __str__(self) -> str:
+        return self.get_sort_display()

@@ -5,15 +5,17 @@ is written only where nobody has read since (`poll_count`), and only the winner 
 """
 
 import logging
+import random
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.utils import timezone
 
+from renders import admission, claims, gate
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
-from renders.exceptions import BackOff, NotFound, SumeError
+from renders.exceptions import BackOff, Closed, NotFound, SumeError
 from renders.lease import Leases
 from renders.models import RenderJob
 from renders.pacing import back_off, clamp
@@ -41,7 +43,9 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
         # Not asked for yet. This hop holds the lease now, so it carries the chain on.
         return [hop.hand_on(early)]
     try:
-        status = client.status(render.sume_job_id)
+        status = gate.read(lambda: client.status(render.sume_job_id))
+    except Closed as closed:
+        return _postponed(render, hop, closed)
     except SumeError as error:
         return _failed(render, hop, error)
     if status.ending and (status.ending != Status.COMPLETED or status.result_ready):
@@ -97,14 +101,31 @@ class Hop:
         )
 
 
-def _running(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
+def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
+    """Reads pause for all: this chain goes on afterwards, at a moment of its own."""
+    assert render.next_poll_at is not None  # noqa: S101 (a constraint says so)
+    now = timezone.now()
+    pause = (closed.until - now).total_seconds() if closed.until else 0.0
     wait = clamp(
-        status.next_poll_after,
-        default=conf.DEFAULT_POLL_SECONDS,
+        max(0.0, pause) + random.uniform(0.5, 1) * conf.DEFAULT_POLL_SECONDS,  # noqa: S311
+        default=0,
         shortest=conf.MIN_POLL_SECONDS,
         longest=conf.MAX_POLL_SECONDS,
     )
+    won = RenderJob.objects.postpone_read(
+        render.pk, render.poll_count, render.next_poll_at, now + timedelta(seconds=wait)
+    )
+    return _go_on(render, hop, wait, won)
+
+
+def _running(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
     now = timezone.now()
+    wait = clamp(
+        status.next_poll_after,
+        default=conf.DEFAULT_POLL_SECONDS,
+        shortest=_shortest_wait(render, now),
+        longest=conf.MAX_POLL_SECONDS,
+    )
     won = RenderJob.objects.record_read(
         render.pk,
         render.poll_count,
@@ -129,7 +150,9 @@ def _failed(render: RenderJob, hop: Hop, error: SumeError) -> list[Step]:
     )
     if isinstance(error, BackOff):
         wait = max(wait, error.retry_after or 0)
-    wait = clamp(wait, default=wait, shortest=conf.MIN_POLL_SECONDS, longest=conf.MAX_POLL_SECONDS)
+    wait = clamp(
+        wait, default=wait, shortest=_shortest_wait(render, now), longest=conf.MAX_POLL_SECONDS
+    )
     logger.warning("Reading render %s failed (%s); again in %.1f s.", render.pk, error.code, wait)
     won = RenderJob.objects.record_read(
         render.pk,
@@ -140,6 +163,14 @@ def _failed(render: RenderJob, hop: Hop, error: SumeError) -> list[Step]:
         not_found_since=since,
     )
     return _go_on(render, hop, wait, won)
+
+
+def _shortest_wait(render: RenderJob, now: datetime) -> float:
+    """Seconds; long for a job that Sume should have ended long ago."""
+    overdue = conf.OVERDUE_HOURS * 3600
+    if overdue and render.submitted_at and (now - render.submitted_at).total_seconds() > overdue:
+        return conf.MAX_POLL_SECONDS
+    return conf.MIN_POLL_SECONDS
 
 
 def _go_on(render: RenderJob, hop: Hop, wait: float, won: bool) -> list[Step]:
@@ -164,7 +195,7 @@ def _lost(render: RenderJob, hop: Hop, now: datetime) -> list[Step]:
         "a retry is a new job with a new bill.",
     )
     hop.release()
-    return [Step("finish", render.pk)] if won else []
+    return _after_the_end(render) if won else []
 
 
 def _ended(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
@@ -185,4 +216,10 @@ def _ended(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
     if not won:
         return []
     logger.info("Render %s %s.", render.pk, status.ending)
-    return [Step("finish", render.pk)]
+    return _after_the_end(render)
+
+
+def _after_the_end(render: RenderJob) -> list[Step]:
+    """Finish it; and its place at Sume is free for the next in line."""
+    admission.freed()
+    return [Step("finish", render.pk), *claims.next_in_line()]

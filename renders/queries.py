@@ -5,9 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Max, Min, Q
 
-from renders.states import TERMINAL, Status
+from renders.states import IN_FLIGHT, TERMINAL, WRITES, Status
 
 
 class RenderQueries(models.QuerySet):
@@ -19,7 +19,7 @@ class RenderQueries(models.QuerySet):
 
     def in_flight(self) -> "RenderQueries":
         """Sent, or being sent, and not ended."""
-        return self.filter(status__in=[Status.SUBMITTING, Status.SUBMITTED])
+        return self.filter(status__in=IN_FLIGHT)
 
     def terminal(self) -> "RenderQueries":
         """Ended, however."""
@@ -29,20 +29,53 @@ class RenderQueries(models.QuerySet):
         """Ended, but result and signals are not done."""
         return self.terminal().filter(handled_at__isnull=True)
 
-    def due(self, now: datetime) -> "RenderQueries":
+    def due(self, now: datetime, made_after: datetime | None = None) -> "RenderQueries":
         """Pending and free to be sent now, in the order to send them."""
-        due = Q(not_before__isnull=True) | Q(not_before__lte=now)
-        return self.pending().filter(due).order_by("-priority", "created_at")
+        due = self.pending().filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+        if made_after:
+            due = due.filter(created_at__gt=made_after)
+        return due.order_by("-priority", "created_at")
+
+    def unsure(self) -> "RenderQueries":
+        """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
+        return self.pending().filter(outcome_unknown_at__isnull=False)
+
+    def whose_turn(self) -> Any:
+        """The user (key, None for nobody) of these renders who has the fewest in flight."""
+        users = self.order_by().values("created_by")
+        waiting = users.annotate(top=Max("priority"), first=Min("created_at"))
+        flying = type(self)(self.model, using=self.db).in_flight().order_by()
+        count = dict(flying.values_list("created_by").annotate(Count("pk")))
+        turns = [
+            (count.get(row["created_by"], 0), -row["top"], row["first"], row["created_by"])
+            for row in waiting
+        ]
+        return min(turns, key=lambda turn: turn[:3], default=(None,))[-1]
+
+    def writes_since(self, moment: datetime) -> "models.QuerySet[Any]":
+        """The timeline's lines that stand for one POST each, the newest first."""
+        from renders.models import RenderEvent
+
+        events = RenderEvent.objects.using(self.db).filter(what__in=WRITES, at__gt=moment)
+        return events.order_by("-at")
 
     def stuck_submitting(self, now: datetime, age: float) -> "RenderQueries":
         """Claimed more than `age` seconds ago: the claimer is taken for dead."""
         return self.filter(status=Status.SUBMITTING, claimed_at__lt=now - timedelta(seconds=age))
 
-    def overdue(self, now: datetime, grace: float) -> "RenderQueries":
+    def expired(self, made_before: datetime) -> "RenderQueries":
+        """Pending for too long."""
+        return self.pending().filter(created_at__lte=made_before)
+
+    def overdue(self, sent_before: datetime) -> "RenderQueries":
+        """With Sume for so long that a person should know."""
+        return self.filter(status=Status.SUBMITTED, submitted_at__lte=sent_before)
+
+    def late(self, now: datetime, grace: float) -> "RenderQueries":
         """Submitted, and the next read is late by more than `grace` seconds."""
         return self.filter(status=Status.SUBMITTED, next_poll_at__lt=now - timedelta(seconds=grace))
 
-    def unhandled_overdue(self, now: datetime, grace: float) -> "RenderQueries":
+    def unhandled_late(self, now: datetime, grace: float) -> "RenderQueries":
         """Ended, and the finish is late by more than `grace` seconds."""
         return self.unhandled().filter(next_poll_at__lt=now - timedelta(seconds=grace))
 
@@ -50,11 +83,10 @@ class RenderQueries(models.QuerySet):
         """Not put back by the sweep after `moment`."""
         return self.filter(Q(swept_at__isnull=True) | Q(swept_at__lt=moment))
 
-    def stopped_since(self, moment: datetime) -> "RenderQueries":
-        """Neither made, nor free to be sent, nor put back by the sweep after `moment`."""
-        return self.not_swept_since(moment).filter(
-            Q(not_before__isnull=True) | Q(not_before__lt=moment), created_at__lt=moment
-        )
+    def waiting_since(self, moment: datetime) -> "RenderQueries":
+        """Neither made nor free to be sent after `moment`."""
+        free = Q(not_before__isnull=True) | Q(not_before__lt=moment)
+        return self.filter(free, created_at__lt=moment)
 
     def pks(self, limit: int) -> list[UUID]:
         """The keys of the first `limit`."""

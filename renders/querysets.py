@@ -1,128 +1,23 @@
-"""Claims and transitions: every change of a render's state.
+"""Transitions: every change of a render's state; those on the way to Sume are in `sending`.
 
 A transition is one conditional UPDATE on the state it starts from; it returns whether this
 caller won, and only the winner does what follows. No other module writes `status`.
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q, Value
+from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
-from renders.moves import Moves
+from renders.sending import Sending
 from renders.states import TERMINAL, Status
 
 
-class RenderQuerySet(Moves):
+class RenderQuerySet(Sending):
     """The named queries, and transitions of one row by its primary key."""
-
-    def claim(self, pk: UUID, now: datetime) -> bool:
-        """pending → submitting."""
-        return self._move(
-            pk,
-            [Status.PENDING],
-            ("sending", ""),
-            where=Q(not_before__isnull=True) | Q(not_before__lte=now),
-            status=Status.SUBMITTING,
-            claimed_at=now,
-            submit_attempts=F("submit_attempts") + 1,
-        )
-
-    def freeze_request(self, pk: UUID, path: str, body: str) -> bool:
-        """Fix what is sent, once; a later caller loses and must send what is stored."""
-        return self._move(
-            pk,
-            [Status.SUBMITTING],
-            None,
-            where=Q(request_body=""),
-            request_path=path,
-            request_body=body,
-        )
-
-    def record_submitted(
-        self,
-        pk: UUID,
-        now: datetime,
-        *,
-        job_id: str,
-        sume_status: str,
-        hit: bool,
-        next_poll_at: datetime,
-    ) -> bool:
-        """pending or submitting → submitted.
-
-        Not guarded by the claim: the same key means the same job, so a late answer is welcome.
-        """
-        return self._move(
-            pk,
-            [Status.PENDING, Status.SUBMITTING],
-            ("submitted", f"Sume job {job_id}" + (" (it had this request already)" * hit)),
-            status=Status.SUBMITTED,
-            submitted_at=now,
-            sume_job_id=job_id,
-            sume_status=sume_status,
-            idempotency_hit=hit,
-            next_poll_at=next_poll_at,
-            swept_at=None,
-            error_code="",
-            error_message="",
-        )
-
-    def release(
-        self,
-        pk: UUID,
-        claimed_at: datetime,
-        *,
-        not_before: datetime,
-        code: str,
-        message: str,
-        unknown_at: datetime | None = None,
-    ) -> bool:
-        """submitting → pending, to be sent again; `unknown_at` if Sume may hold the job."""
-        changes: dict[str, Any] = {"outcome_unknown_at": unknown_at} if unknown_at else {}
-        return self._move(
-            pk,
-            [Status.SUBMITTING],
-            ("put back", message),
-            where=Q(claimed_at=claimed_at),
-            status=Status.PENDING,
-            claimed_at=None,
-            not_before=not_before,
-            swept_at=None,
-            error_code=code[:100],
-            error_message=message,
-            **changes,
-        )
-
-    def reap(self, pk: UUID, now: datetime, age: float) -> bool:
-        """submitting for longer than `age` seconds → pending; the outcome is unknown."""
-        return self._move(
-            pk,
-            [Status.SUBMITTING],
-            ("put back", "The worker that was sending it died or took too long; Sume may hold it."),
-            where=Q(claimed_at__lt=now - timedelta(seconds=age)),
-            status=Status.PENDING,
-            claimed_at=None,
-            outcome_unknown_at=now,
-            swept_at=now,
-        )
-
-    def refuse(
-        self, pk: UUID, claimed_at: datetime, now: datetime, *, code: str, message: str
-    ) -> bool:
-        """submitting → failed: Sume will never take this request."""
-        return self._end(
-            pk,
-            [Status.SUBMITTING],
-            now,
-            Status.FAILED,
-            where=Q(claimed_at=claimed_at),
-            code=code,
-            message=message,
-        )
 
     def record_read(
         self, pk: UUID, sequence: int, now: datetime, *, next_poll_at: datetime, **learned: Any
@@ -141,6 +36,11 @@ class RenderQuerySet(Moves):
                 **learned,
             )
         )
+
+    def postpone_read(self, pk: UUID, sequence: int, known: datetime, due: datetime) -> bool:
+        """Move the next read from `known` to `due`; nothing was read."""
+        row = self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence, next_poll_at=known)
+        return bool(row.update(next_poll_at=due, swept_at=None))
 
     def end(
         self,
@@ -183,6 +83,7 @@ class RenderQuerySet(Moves):
             & (Q(cancel_requested_at__isnull=False) if asked else Q()),
             code="canceled_before_submit",
             message="Canceled before it was sent to Sume; nothing was billed.",
+            cost_usd_micros=0,
             cancel_requested_at=Coalesce("cancel_requested_at", Value(now)),
         )
 

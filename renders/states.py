@@ -33,4 +33,20 @@ class Status(models.TextChoices):
     """Canceled before it was sent, or by Sume."""
 
 
+IN_FLIGHT = (Status.SUBMITTING, Status.SUBMITTED)
 TERMINAL = (Status.COMPLETED, Status.FAILED, Status.CANCELED)
+
+
+class Sort(models.TextChoices):
+    """The two sorts of requests that Sume counts."""
+
+    WRITES = "writes", "Writes"
+    """POST: submits and cancels."""
+    READS = "reads", "Reads"
+    """GET: status, result, record."""
+
+
+# The lines of a timeline that stand for one POST each, written before it goes out.
+SENDING = "sending"
+CANCELING = "asking Sume to cancel"
+WRITES = (SENDING, CANCELING)

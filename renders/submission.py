@@ -6,19 +6,20 @@ row goes on: to `submitted`, to `failed`, or back to `pending` for the same key 
 
 import json
 import logging
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from django.utils import timezone
 
-from renders import gate, signals
+from renders import admission, claims, gate, signals
+from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError
 from renders.models import RenderJob
 from renders.pacing import back_off, clamp
 from renders.replies import Accepted
-from renders.states import Kind
+from renders.states import Kind, Sort, Status
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -32,28 +33,49 @@ PATHS = {
 }
 # Waits after a refusal that names no time, in seconds.
 BACK_OFF_SECONDS = 5.0
-PAUSE_SECONDS = 60.0
 SHORTEST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 900.0
 
 
 def submit(render_id: UUID, client: SumeClient) -> list[Step]:
-    """Send a pending render; returns what follows. Any other render is left alone."""
-    claimed_at = timezone.now()
-    if RenderJob.objects.cancel_unsent(render_id, claimed_at, asked=True):
-        return [Step("finish", render_id)]  # canceled since, and Sume holds nothing
-    if gate.closed_for():
-        return []  # the row stays pending, and the sweep sends it once the gate is open
-    if not RenderJob.objects.claim(render_id, claimed_at):
-        return []
-    render = frozen(render_id)
+    """Send this render, or whoever's turn it is; returns what follows."""
+    begun = begin(render_id)
+    return [*begun.steps, *send(begun, client)]
+
+
+def begin(render_id: UUID) -> Claim:
+    """Claim what is to be sent; its steps are to be taken at once, then it is to be sent."""
+    if RenderJob.objects.cancel_unsent(render_id, timezone.now(), asked=True):
+        # Canceled since, and Sume holds nothing.
+        return Claim(steps=[Step("finish", render_id)])
+    return claims.claim(render_id)
+
+
+def send(claim: Claim, client: SumeClient) -> list[Step]:
+    """Send what was claimed; returns what follows."""
+    steps: list[Step] = []
+    for pk in claim.renders:
+        if steps and gate.closed(Sort.WRITES, timezone.now()):
+            steps += _unsent(pk, claim)
+        else:
+            steps += _send(pk, claim, client)
+    return steps
+
+
+def _send(pk: UUID, claim: Claim, client: SumeClient) -> list[Step]:
+    render = frozen(pk)
     if not render.request_body:
         return []  # taken for dead before anything was sent: whoever claims it next sends it
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
     except SumeError as error:
-        return _refused(render, claimed_at, error)
-    return _accepted(render, accepted)
+        return [*_refused(render, claim, error), *claims.next_in_line()]
+    steps = _accepted(render, accepted)
+    on_their_way = RenderJob.objects.filter(status=Status.SUBMITTING).count()
+    admission.accepted(accepted.queue_capacity_remaining, on_their_way)
+    if claim.probe:
+        gate.passed(Sort.WRITES)
+    return [*steps, *(claims.next_in_line() if claim.last else [])]
 
 
 def frozen(render_id: UUID) -> RenderJob:
@@ -103,29 +125,22 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
         RenderJob.objects.log(render_id, "late answer", f"Sume holds job {job_id} for it.")
 
 
-def _refused(render: RenderJob, claimed_at: datetime, error: SumeError) -> list[Step]:
+def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     now = timezone.now()
-    if isinstance(error, Paused):
-        wait = PAUSE_SECONDS
-        gate.pause(wait, f"{error.code}: {error}")
-    elif isinstance(error, BackOff):
-        wait = error.retry_after or back_off(
-            render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS
-        )
-        wait = max(SHORTEST_WAIT_SECONDS, min(wait, LONGEST_WAIT_SECONDS))
-        gate.pause(wait, f"{error.code}: {error}")
+    if isinstance(error, Paused | BackOff):
+        until = gate.pause(Sort.WRITES, error, _asked_for(render, error))
+        # A moment after the others, so that one that is always refused stops nobody else.
+        wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
+        if claim.probe:
+            gate.failed(Sort.WRITES)
     else:
-        logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
-        won = RenderJob.objects.refuse(
-            render.pk, claimed_at, now, code=error.code, message=str(error)
-        )
-        return [Step("finish", render.pk)] if won else []
+        return _rejected(render, claim, error)
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
     won = RenderJob.objects.release(
         render.pk,
-        claimed_at,
+        claim.at,
         not_before=now + timedelta(seconds=wait),
         code=error.code,
         message=str(error),
@@ -134,3 +149,32 @@ def _refused(render: RenderJob, claimed_at: datetime, error: SumeError) -> list[
     if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
         return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
     return [Step("submit", render.pk, wait)] if won else []
+
+
+def _unsent(pk: UUID, claim: Claim) -> list[Step]:
+    """Put back one that the gate closed before: nothing was sent."""
+    message = "The gate closed before it was sent."
+    RenderJob.objects.release(
+        pk, claim.at, not_before=timezone.now(), code="not_sent", message=message
+    )
+    return []
+
+
+def _asked_for(render: RenderJob, error: SumeError) -> float | None:
+    """The seconds of the pause; None where nobody can say when it is mended."""
+    if not isinstance(error, BackOff):
+        return None
+    wait = error.retry_after or back_off(
+        render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS
+    )
+    return max(SHORTEST_WAIT_SECONDS, min(wait, LONGEST_WAIT_SECONDS))
+
+
+def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
+    logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
+    if claim.probe:
+        gate.passed(Sort.WRITES)  # it was this request, not the key
+    won = RenderJob.objects.refuse(
+        render.pk, claim.at, timezone.now(), code=error.code, message=str(error)
+    )
+    return [Step("finish", render.pk)] if won else []

@@ -1,13 +1,16 @@
 """The repair: finds what stopped moving, at every arrow, and says how to put it back."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.utils import timezone
 
-from renders import gate
+from renders import claims, gate
 from renders.conf import conf
 from renders.models import RenderJob
+from renders.queries import RenderQueries
+from renders.states import Sort
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -19,7 +22,7 @@ def sweep() -> list[Step]:
     """Return the steps for what stopped: reaped, unsent, unpolled and unfinished renders.
 
     A render is put back at most once in the time that a healthy step may take, so that a long
-    queue is not made longer.
+    queue is not made longer. However many wait to be sent, one message starts them all.
     """
     now = timezone.now()
     batch = conf.SWEEP_BATCH
@@ -32,14 +35,16 @@ def sweep() -> list[Step]:
         for pk in renders.stuck_submitting(now, conf.REAP_AFTER_SECONDS).pks(batch)
         if renders.reap(pk, now, conf.REAP_AFTER_SECONDS)
     ]
-    unsent = [] if gate.closed_for() else renders.due(now).stopped_since(before).pks(batch)
-    unpolled = renders.overdue(now, grace).not_swept_since(before).pks(batch)
+    given_up = [pk for pk in _expired(now).pks(batch) if renders.give_up(pk, now)]
+    unsent = [] if gate.closed(Sort.WRITES, now) else _waiting(now, before) or reaped[:1]
+    unpolled = renders.late(now, grace).not_swept_since(before).pks(batch)
     patience = conf.finish_seconds + SLACK_SECONDS
-    unfinished = renders.unhandled_overdue(now, patience).not_swept_since(before).pks(batch)
-    renders.mark_swept([*unsent, *unpolled, *unfinished], now)
+    unfinished = renders.unhandled_late(now, patience).not_swept_since(before).pks(batch)
+    renders.mark_swept([*unpolled, *unfinished], now)
 
     found = {
         "taken from dead workers": reaped,
+        "given up": given_up,
         "to submit": unsent,
         "to poll": unpolled,
         "to finish": unfinished,
@@ -50,7 +55,17 @@ def sweep() -> list[Step]:
             ", ".join(f"{len(pks)} {what}" for what, pks in found.items() if pks),
         )
     return [
-        *(Step("submit", pk) for pk in [*reaped, *unsent]),
+        *(Step("submit", pk) for pk in unsent),
         *(Step("poll", pk) for pk in unpolled),
-        *(Step("finish", pk) for pk in unfinished),
+        *(Step("finish", pk) for pk in [*given_up, *unfinished]),
     ]
+
+
+def _waiting(now: datetime, before: datetime) -> list[UUID]:
+    return claims.line(now).waiting_since(before).pks(1)
+
+
+def _expired(now: datetime) -> RenderQueries:
+    hours = conf.SUBMIT_DEADLINE_HOURS
+    expired = RenderJob.objects.expired(now - timedelta(hours=hours))
+    return expired if hours else expired.none()

@@ -20,8 +20,10 @@ LEASE_PREFIX = "sume:poll:"
 
 @shared_task
 def submit_render(render_id: str) -> str:
-    """Send one pending render to Sume."""
-    return _follow(submission.submit(UUID(render_id), sume()))
+    """Send this pending render to Sume, or whichever is the next in line."""
+    claim = submission.begin(UUID(render_id))
+    words = _follow(claim.steps)  # the next one starts while this one is on its way
+    return words if not claim.renders else _follow(submission.send(claim, sume()))
 
 
 @shared_task(ignore_result=True)

@@ -17,7 +17,7 @@ os.environ["REDIS_URL"] = os.environ.get("TESTS_REDIS_URL") or (
 os.environ["TESTS_REDIS_URL"] = os.environ["REDIS_URL"]
 
 # Short times, so that no test waits longer than it must.
-for name, seconds in {
+for name, value in {
     "REAP_AFTER_SECONDS": "4",
     "SWEEP_SECONDS": "1",
     "REQUEST_TIMEOUT_SECONDS": "2",
@@ -26,8 +26,11 @@ for name, seconds in {
     "DEFAULT_POLL_SECONDS": "0.5",
     "MIN_POLL_SECONDS": "0.2",
     "MAX_POLL_SECONDS": "5",
+    "PAUSE_SECONDS": "0.5",
+    # More than any test sends: tests of the limits set their own.
+    "WRITES_PER_MINUTE": "100000",
 }.items():
-    os.environ.setdefault(f"RENDERS_{name}", seconds)
+    os.environ.setdefault(f"RENDERS_{name}", value)
 
 from project import settings as project_settings  # noqa: E402
 from project.settings import *  # noqa: E402, F403

@@ -1,11 +1,14 @@
 """The rules run by hand in the test's own process, step by step, without Celery."""
 
+from datetime import timedelta
 from typing import Any
 
-from renders import finishing, polling, submission, sweep
+from django.db.models import F
+
+from renders import finishing, gate, polling, submission, sweep
 from renders.connections import redis_client, sume
 from renders.lease import Leases
-from renders.models import RenderJob
+from renders.models import Gate, RenderJob
 from renders.steps import Step
 
 
@@ -39,8 +42,15 @@ def make_due(render: RenderJob, **changes: Any) -> None:
     """Let the time for the next read come now."""
     from django.utils import timezone
 
+    gate.resume()
     RenderJob.objects.filter(pk=render.pk).update(next_poll_at=timezone.now(), **changes)
     render.refresh_from_db()
+
+
+def age_gates(seconds: float) -> None:
+    """Let that much time pass for the gates."""
+    names = ("paused_until", "probe_until", "wake_at", "capacity_at")
+    Gate.objects.update(**{name: F(name) - timedelta(seconds=seconds) for name in names})
 
 
 def swept() -> list[tuple[str, Any]]:

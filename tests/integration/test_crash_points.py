@@ -50,13 +50,17 @@ from tests.integration import engine
 TRACED = {
     str(Path(renders.__file__).parent / f"{name}.py")
     for name in (
+        "admission",
         "cancellation",
+        "claims",
         "finishing",
+        "gate",
         "lease",
         "media",
         "moves",
         "polling",
         "querysets",
+        "sending",
         "submission",
     )
 }
@@ -205,6 +209,7 @@ class World:
         self.now += seconds
         later = timedelta(seconds=seconds)
         RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
+        engine.age_gates(seconds)
         for key in redis_client().keys("sume:*"):
             redis_client().delete(key)
 
@@ -386,7 +391,7 @@ def test_a_worker_killed_before_any_statement_costs_nothing_but_time(
     for number, (render, message) in zip(
         numbers, start(world, arrow, len(numbers), settings), strict=True
     ):
-        redis_client().delete(gate.PAUSE_KEY)
+        gate.resume()
         killed_before(number, partial(world.deliver, message))
         points.append((number, render))
     world.sandbox.faults.clear()
@@ -438,7 +443,7 @@ def test_a_render_canceled_while_sume_put_it_off_is_not_sent_again_by_whoever_co
     for number, (render, _step) in zip(
         numbers, start(world, arrow, len(numbers), settings), strict=True
     ):
-        redis_client().delete(gate.PAUSE_KEY)
+        gate.resume()
         killed_before(number, partial(submission.submit, render.pk, client))
         render.refresh_from_db()
         if render.cancel_requested_at and render.status in {"pending", "canceled"}:

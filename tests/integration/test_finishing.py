@@ -8,7 +8,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.utils import timezone
 
-from renders import finishing, services
+from renders import finishing, gate, services
 from renders.connections import sume
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
@@ -93,6 +93,7 @@ def test_a_result_that_cannot_be_read_yet_is_read_later(
     assert step.after > 0
     assert ended.handled_at is None
     assert effects() == 0
+    gate.resume()
     assert engine.finish(ended) == []
     assert ended.handled_at
     assert effects() == 1

@@ -244,6 +244,7 @@ class Renders(RuleBasedStateMachine):
         self.sume.now += seconds
         later = timedelta(seconds=seconds)
         RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
+        engine.age_gates(seconds)
         redis = redis_client()
         for key in redis.keys("sume:*"):
             left = redis.pttl(key) - int(seconds * 1000)

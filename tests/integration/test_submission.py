@@ -9,9 +9,10 @@ from django.db import connection
 from django.utils import timezone
 
 from renders import gate, services, submission
-from renders.connections import redis_client, sume
+from renders.connections import sume
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
+from renders.states import Sort
 from renders.steps import Step
 from tests.integration import engine
 
@@ -25,7 +26,7 @@ def pending(sandbox: Sandbox) -> RenderJob:
 
 def make_free(render: RenderJob) -> None:
     """Let the wait after a refusal be over, for the row and for the gate."""
-    redis_client().delete(gate.PAUSE_KEY)
+    gate.resume()
     RenderJob.objects.filter(pk=render.pk).update(not_before=None)
 
 
@@ -91,11 +92,14 @@ def test_a_refusal_that_concerns_everybody_pauses_all_and_fails_nobody(
 ) -> None:
     other = services.create_render("another")
     sandbox.faults.add(fault, on="submit")
-    [_again] = engine.submit(pending)
+    [starts_other, again] = engine.submit(pending)
+    assert starts_other == Step("submit", other.pk)
+    assert again.render_id == pending.pk
+    assert again.after > 0
     assert pending.status == "pending"
     assert pending.outcome_unknown_at is None
     assert code is None or pending.error_code == code
-    assert gate.closed_for() > 0
+    assert gate.closed(Sort.WRITES, timezone.now())
     assert engine.submit(other) == []
     assert other.submit_attempts == 0
 

@@ -7,8 +7,10 @@ import pytest
 from django.utils import timezone
 
 from renders import gate, services
+from renders.exceptions import BackOff
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
+from renders.states import Sort
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "sandbox")
@@ -37,11 +39,12 @@ def test_a_pending_render_whose_message_was_lost_is_submitted(render: RenderJob)
 
 
 def test_a_render_is_put_back_once_in_the_time_that_a_step_may_take(render: RenderJob) -> None:
-    change(render, created_at=timezone.now() - AGO)
+    engine.submit(render)
+    change(render, next_poll_at=timezone.now() - AGO)
     engine.swept()
     assert engine.swept() == []
     change(render, swept_at=timezone.now() - AGO)
-    assert engine.swept() == [("submit", render.pk)]
+    assert engine.swept() == [("poll", render.pk)]
 
 
 def test_a_pending_render_waits_for_its_time(render: RenderJob) -> None:
@@ -51,7 +54,7 @@ def test_a_pending_render_waits_for_its_time(render: RenderJob) -> None:
 
 def test_a_closed_gate_keeps_pending_renders_where_they_are(render: RenderJob) -> None:
     change(render, created_at=timezone.now() - AGO)
-    gate.pause(10, "rate_limit_exceeded")
+    gate.pause(Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 10)
     assert engine.swept() == []
 
 
@@ -93,8 +96,15 @@ def test_an_ended_render_that_nobody_finished_is_finished(render: RenderJob) -> 
 def test_one_sweep_puts_back_a_bounded_number(render: RenderJob, settings: Any) -> None:
     settings.RENDERS = {**settings.RENDERS, "SWEEP_BATCH": 3}
     for number in range(5):
-        services.create_render(f"fox {number}")
-    RenderJob.objects.update(created_at=timezone.now() - AGO)
+        engine.submit(services.create_render(f"fox {number}"))
+    engine.submit(render)
+    RenderJob.objects.update(next_poll_at=timezone.now() - AGO)
     assert len(engine.swept()) == 3
     assert len(engine.swept()) == 3
     assert engine.swept() == []
+
+
+def test_however_many_wait_to_be_sent_one_message_starts_them(render: RenderJob) -> None:
+    services.create_renders([{"prompt": f"fox {number}"} for number in range(5)])
+    RenderJob.objects.update(created_at=timezone.now() - AGO)
+    assert len(engine.swept()) == 1

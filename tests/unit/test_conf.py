@@ -6,7 +6,7 @@ import traceback
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from renders.conf import Conf, Setting, conf, count, flag, seconds, text
+from renders.conf import Conf, Setting, conf, count, flag, hours, plan, seconds, text
 
 SETTINGS = {name: value for name, value in vars(Conf).items() if isinstance(value, Setting)}
 NAMES = sorted(SETTINGS)
@@ -17,10 +17,11 @@ def read_by(parse) -> list[str]:
 
 
 SECONDS, COUNTS, FLAGS, TEXTS = read_by(seconds), read_by(count), read_by(flag), read_by(text)
+HOURS, PLANS = read_by(hours), read_by(plan)
 
 
 def test_these_tests_know_every_setting():
-    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS]) == NAMES
+    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS]) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,3 +147,35 @@ def test_the_grace_is_timeout_and_margin(settings):
     settings.RENDERS = {"REQUEST_TIMEOUT_SECONDS": "30", "LEASE_MARGIN_SECONDS": "15"}
 
     assert conf.grace_seconds == 45.0
+
+
+@pytest.mark.parametrize("name", HOURS)
+@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
+def test_hours_that_are_none_are_told(settings, name, given):
+    settings.RENDERS = {name: given}
+
+    with pytest.raises(ImproperlyConfigured, match="a number of hours, zero or more, is needed"):
+        getattr(conf, name)
+
+
+def test_an_unknown_plan_is_told_with_those_that_are_known(settings):
+    settings.RENDERS = {"PLAN": "gold"}
+
+    with pytest.raises(ImproperlyConfigured, match="one of free, pro is needed"):
+        _ = conf.PLAN
+
+
+@pytest.mark.parametrize(
+    ("given", "writes", "at_once"),
+    [
+        ({}, 120, None),
+        ({"PLAN": "free"}, 120, None),
+        ({"PLAN": " Pro "}, 300, 24),
+        ({"PLAN": "pro", "WRITES_PER_MINUTE": "30", "MAX_IN_FLIGHT": "5"}, 30, 5),
+    ],
+)
+def test_the_plan_sets_the_limits_that_are_not_given(settings, given, writes, at_once):
+    settings.RENDERS = given
+
+    assert (conf.writes_per_minute, conf.max_in_flight) == (writes, at_once)
+    assert conf.reads_per_minute == 40 * writes

@@ -137,7 +137,7 @@ def test_the_search_leaves_alone_what_only_reads_it(code):
 
 
 # The transitions themselves, and the HTTP status of an error.
-MAY_WRITE = {"renders.querysets", "renders.moves", "renders.exceptions"}
+MAY_WRITE = {"renders.querysets", "renders.sending", "renders.moves", "renders.exceptions"}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,10 @@ FORBIDDEN = {
     "models": {"celery", "kombu", "redis", "requests", "renders.client", "renders.tasks"},
     "queries": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
     "querysets": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
-    "gate": {"renders.models", "celery", "requests"},
+    "gate": {"renders.models.RenderJob", "renders.models.RenderEvent", "celery", "requests"},
+    "admission": {"renders.models.RenderJob", "renders.models.RenderEvent", "celery", "redis"},
+    "claims": {"celery", "kombu", "redis", "renders.tasks", "renders.client"},
+    "sending": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
     "lease": {"renders.models", "celery", "requests"},
     "submission": {"celery", "kombu", "renders.lease", "renders.tasks"},
     "polling": {"celery", "kombu", "renders.tasks"},

@@ -301,19 +301,20 @@ QUERIES = {
     "the next to send": ("renders_pending", lambda renders: renders.due(LATER)),
     "not sent": (
         "renders_pending",
-        lambda renders: renders.due(LATER).stopped_since(LATER),
+        lambda renders: renders.due(LATER).waiting_since(LATER),
     ),
+    "maybe at Sume": ("renders_unsure", lambda renders: renders.unsure()),
     "stuck in sending": (
         "renders_submitting",
         lambda renders: renders.stuck_submitting(LATER, 600),
     ),
     "not polled": (
         "renders_to_poll",
-        lambda renders: renders.overdue(LATER, 45).not_swept_since(LATER),
+        lambda renders: renders.late(LATER, 45).not_swept_since(LATER),
     ),
     "not finished": (
         "renders_to_finish",
-        lambda renders: renders.unhandled_overdue(LATER, 45).not_swept_since(LATER),
+        lambda renders: renders.unhandled_late(LATER, 45).not_swept_since(LATER),
     ),
 }
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import AnonymousUser, Permission
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries
 from renders.querysets import RenderQuerySet
+from renders.sending import Sending
 from renders.states import TERMINAL, Status
 from tests.unit.test_models import NOW, stored
 
@@ -64,8 +65,20 @@ TRANSITIONS = {
         Status.FAILED,
         "failed",
     ),
+    "give_up": (
+        lambda pk: RENDERS.give_up(pk, NOW),
+        {Status.PENDING},
+        Status.FAILED,
+        "failed",
+    ),
     "record_read": (
         lambda pk: RENDERS.record_read(pk, 0, NOW, sume_status="processing", next_poll_at=SOON),
+        {Status.SUBMITTED},
+        None,
+        None,
+    ),
+    "postpone_read": (
+        lambda pk: RENDERS.postpone_read(pk, 0, NOW, SOON),
         {Status.SUBMITTED},
         None,
         None,
@@ -146,9 +159,11 @@ def test_a_transition_wins_from_its_own_states_alone(call, start, after, event, 
 
 
 def test_these_tests_know_every_transition():
-    public = {name for name in vars(RenderQuerySet) if not name.startswith("_")}
+    names = {**vars(RenderQuerySet), **vars(Sending)}
+    public = {name for name in names if not name.startswith("_")}
 
-    assert {name.split(" ")[0] for name in TRANSITIONS} == public - {"log", "mark_swept"}
+    of_many = {"mark_swept", "recall", "claim_next"}
+    assert {name.split(" ")[0] for name in TRANSITIONS} == public - of_many
 
 
 @pytest.mark.parametrize("call", [call for call, *_ in TRANSITIONS.values()], ids=list(TRANSITIONS))
@@ -580,24 +595,21 @@ BOUNDARIES = [
         lambda: RENDERS.stuck_submitting(NOW, 45),
         id="stuck_submitting",
     ),
-    pytest.param(Status.SUBMITTED, "next_poll_at", lambda: RENDERS.overdue(NOW, 45), id="overdue"),
+    pytest.param(Status.SUBMITTED, "next_poll_at", lambda: RENDERS.late(NOW, 45), id="late"),
     *(
         pytest.param(
             status,
             "next_poll_at",
-            lambda: RENDERS.unhandled_overdue(NOW, 45),
-            id=f"unhandled_overdue, {status}",
+            lambda: RENDERS.unhandled_late(NOW, 45),
+            id=f"unhandled_late, {status}",
         )
         for status in TERMINAL
     ),
     pytest.param(
-        Status.PENDING, "created_at", lambda: RENDERS.due(NOW).stopped_since(LATE), id="created"
+        Status.PENDING, "created_at", lambda: RENDERS.due(NOW).waiting_since(LATE), id="created"
     ),
     pytest.param(
-        Status.PENDING, "not_before", lambda: RENDERS.due(NOW).stopped_since(LATE), id="held back"
-    ),
-    pytest.param(
-        Status.PENDING, "swept_at", lambda: RENDERS.due(NOW).stopped_since(LATE), id="swept"
+        Status.PENDING, "not_before", lambda: RENDERS.due(NOW).waiting_since(LATE), id="held back"
     ),
     pytest.param(
         Status.SUBMITTED, "swept_at", lambda: RENDERS.not_swept_since(LATE), id="not_swept_since"
@@ -614,12 +626,12 @@ def test_the_sweep_finds_what_is_later_than_the_grace(status, field, query):
     assert list(query()) == [late]
 
 
-@pytest.mark.parametrize("query", ["stuck_submitting", "overdue", "unhandled_overdue"])
+@pytest.mark.parametrize("query", ["stuck_submitting", "late", "unhandled_late"])
 def test_the_sweep_finds_each_render_for_one_reason_only(query):
     states = {
         "stuck_submitting": {Status.SUBMITTING},
-        "overdue": {Status.SUBMITTED},
-        "unhandled_overdue": ENDED,
+        "late": {Status.SUBMITTED},
+        "unhandled_late": ENDED,
     }
     one_of_each()
 
@@ -628,10 +640,10 @@ def test_the_sweep_finds_each_render_for_one_reason_only(query):
     assert {render.status for render in found} == states[query]
 
 
-def test_a_handled_render_is_never_overdue():
+def test_a_handled_render_is_never_late():
     stored(Status.COMPLETED, handled_at=NOW)
 
-    assert not RENDERS.unhandled_overdue(NOW + timedelta(days=1), 45).exists()
+    assert not RENDERS.unhandled_late(NOW + timedelta(days=1), 45).exists()
 
 
 def test_the_sweep_notes_what_it_put_back():

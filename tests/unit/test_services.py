@@ -86,7 +86,8 @@ def test_many_renders_are_stored_in_order(ada, followed, committed):
     assert [render.prompt for render in renders] == [f"fox {number}" for number in range(1_200)]
     assert RenderJob.objects.filter(created_by=ada).count() == 1_200
     assert RenderEvent.objects.count() == 1_200
-    assert followed == [Step("submit", render.pk) for render in renders]
+    # A few messages set the line going, since each claim starts the next.
+    assert followed == [Step("submit", render.pk) for render in renders[: services.STARTERS]]
     assert len({render.idempotency_key for render in renders}) == 1_200
 
 
@@ -255,7 +256,8 @@ def test_callers_at_the_same_time_get_the_same_render(followed):
     assert errors == []
     assert len(found) == 6
     assert all(renders == found[0] for renders in found)
-    assert RenderJob.objects.count() == RenderEvent.objects.count() == len(followed) == 200
+    assert RenderJob.objects.count() == RenderEvent.objects.count() == 200
+    assert 1 <= len(followed) <= 6 * services.STARTERS
 
 
 # --- Cancel -------------------------------------------------------------------------------

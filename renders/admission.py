@@ -1,0 +1,101 @@
+"""How many renders may be sent now? Places at Sume, writes a minute, one at a time after a refusal.
+
+All of it is asked and noted by whoever holds the lock of the gate's row, so that no two workers
+take one place.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from renders.conf import conf
+from renders.gate import WINDOW_SECONDS, shut
+from renders.models import Gate
+from renders.states import Sort
+
+# What Sume told about its queue counts as old after this time.
+READING_SECONDS = 60.0
+MOST_CAPACITY = 1_000_000
+# One write in so many is kept for cancels.
+CANCELS_SHARE = 20
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is on its way, counted by whoever holds the lock of the gate."""
+
+    in_flight: int
+    unsure: int
+    """Renders put back of which Sume may hold the job: they have a place, and may take it."""
+    writes: list[datetime]
+    """When the POSTs of the last `gate.WINDOW_SECONDS` were sent, newest first."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many renders may be sent now: `fresh` ones, and `any` with those that have a place."""
+
+    fresh: int = 0
+    any: int = 0
+    opens_at: datetime | None = None
+    """When there is room by itself; None where something else has to happen first."""
+    probe: bool = False
+
+
+def room(gate: Gate, load: Load, now: datetime) -> Room:
+    """How many renders may be sent now, by all that limits them."""
+    if closed := shut(gate, now):
+        return Room(opens_at=closed.until)
+    if gate.refusals and gate.probe_until and gate.probe_until > now:
+        return Room()  # whoever tries says how it goes on
+    # Some are left for cancels, which save money.
+    most = conf.writes_per_minute - conf.writes_per_minute // CANCELS_SHARE
+    left = most - len(load.writes)
+    if left <= 0:
+        return Room(opens_at=load.writes[most - 1] + timedelta(seconds=WINDOW_SECONDS))
+    opens_at = None
+    if gate.capacity is not None and gate.capacity_at is not None:
+        told, old_at = gate.capacity, gate.capacity_at + timedelta(seconds=READING_SECONDS)
+        if told <= 0 and old_at > now:
+            opens_at = old_at
+        left = min(left, told if opens_at else max(told, 1))
+    if gate.refusals:
+        left = min(left, 1)
+    fresh = left
+    if conf.max_in_flight is not None:
+        places = conf.max_in_flight - load.in_flight
+        fresh, left = min(left, places - load.unsure), min(left, places)
+    return Room(max(0, fresh), max(0, left), opens_at, probe=gate.refusals > 0)
+
+
+def entered(gate: Gate, count: int, probe: bool, now: datetime) -> None:
+    """Note, under the lock, that so many renders are on their way."""
+    if gate.capacity is not None:
+        gate.capacity -= count
+        if gate.capacity < 0:  # it asks whether the old word still holds
+            gate.capacity, gate.capacity_at = 0, now
+    if probe:
+        gate.probe_until = now + timedelta(seconds=conf.grace_seconds)
+    gate.save(update_fields=["capacity", "capacity_at", "probe_until"])
+
+
+def to_wake(gate: Gate, at: datetime, now: datetime) -> bool:
+    """Whether a message shall wait for that time, under the lock; False if one does already."""
+    if gate.wake_at and now < gate.wake_at <= at:
+        return False
+    gate.wake_at = at
+    gate.save(update_fields=["wake_at"])
+    return True
+
+
+def accepted(capacity: int | None, on_their_way: int) -> None:
+    """Note what Sume told about its queue; `on_their_way` are submits it may not have counted."""
+    left = None if capacity is None else max(0, min(capacity, MOST_CAPACITY) - on_their_way)
+    Gate.objects.filter(pk=Sort.WRITES).update(capacity=left, capacity_at=timezone.now())
+
+
+def freed() -> None:
+    """A job has ended: where no place was left, one may ask again."""
+    full = Gate.objects.filter(pk=Sort.WRITES, capacity__lte=0)
+    full.update(capacity=1, capacity_at=timezone.now())

@@ -1,0 +1,122 @@
+"""Who is sent next: the first in line, as far as there is room.
+
+A render's message says that there is something to send, not what: whoever comes takes the render
+named if its turn has come, else whoever's turn it is. Each claim has the next one started while
+there is room, so a long line needs one message at a time and a closed gate none.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders import admission, gate
+from renders.admission import Load, Room
+from renders.conf import conf
+from renders.models import Gate, RenderJob
+from renders.queries import RenderQueries
+from renders.states import IN_FLIGHT, Sort
+from renders.steps import Step
+
+# Shortest wait of the message that goes on with the line: several places open meanwhile.
+SHORTEST_WAKE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a worker holds now, and the steps to take at once, before it sends."""
+
+    renders: list[UUID] = field(default_factory=list)
+    at: datetime = field(default_factory=timezone.now)
+    probe: bool = False
+    """It tries whether a refusal is over."""
+    last: bool = False
+    """It took the last room: when it is through, it looks who is next."""
+    steps: list[Step] = field(default_factory=list)
+
+
+def claim(named: UUID, limit: int = 1) -> Claim:
+    """Claim up to `limit` renders, `named` first if its turn has come."""
+    now = timezone.now()
+    if gate.closed(Sort.WRITES, now) or not line(now).exists():
+        return Claim()
+    with transaction.atomic():
+        row = gate.lock(Sort.WRITES)
+        now = timezone.now()  # others may have held the lock for a while
+        room = admission.room(row, load(now), now)
+        pks = _take(named, now, room, limit)
+        if pks:
+            admission.entered(row, len(pks), room.probe, now)
+        last = len(pks) >= room.any
+        following = line(now).pks(1)
+        steps = [Step("submit", pk) for pk in following if pks and not last]
+        if following and not pks and room.opens_at:
+            steps = _wake(row, following[0], room.opens_at, now)
+    return Claim(pks, now, room.probe, last or room.probe, steps)
+
+
+def next_in_line() -> list[Step]:
+    """The step to take where a place may be free: the first in line, if any, is sent."""
+    now = timezone.now()
+    if gate.closed(Sort.WRITES, now):
+        return []
+    return [Step("submit", pk) for pk in line(now).pks(1)]
+
+
+def claim_write(pk: UUID, what: str) -> bool:
+    """Take one POST from the minute for a render that Sume holds, and note it in its timeline."""
+    with transaction.atomic():
+        row = gate.lock(Sort.WRITES)
+        now = timezone.now()
+        paused = row.refusals or (row.paused_until and row.paused_until > now)
+        if paused or len(load(now).writes) >= conf.writes_per_minute:
+            return False
+        RenderJob.objects.log(pk, what)
+    return True
+
+
+def line(now: datetime) -> RenderQueries:
+    """All that may be sent now, the first in line first."""
+    hours = conf.SUBMIT_DEADLINE_HOURS
+    return RenderJob.objects.due(now, made_after=now - timedelta(hours=hours) if hours else None)
+
+
+def load(now: datetime) -> Load:
+    """What is on its way; call it under the lock of the gate."""
+    renders = RenderJob.objects
+    writes = renders.writes_since(now - timedelta(seconds=gate.WINDOW_SECONDS))
+    return Load(
+        # Each status has an index of its own.
+        in_flight=sum(renders.filter(status=status).count() for status in IN_FLIGHT),
+        unsure=renders.unsure().count(),
+        writes=[*writes.values_list("at", flat=True)[: conf.writes_per_minute]],
+    )
+
+
+def _take(named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
+    """Claim within the room; where no fresh one may go, one that has a place may."""
+    waiting, places = line(now), room.fresh
+    if not places and room.any:
+        waiting, places = waiting.unsure(), room.any
+    if not places:
+        return []
+    if not conf.FAIR:
+        return RenderJob.objects.claim_next(waiting, now, named, within=places, limit=limit)
+    taken: list[UUID] = []
+    while len(taken) < min(limit, places):
+        user = waiting.whose_turn()
+        theirs = waiting.filter(created_by=user)
+        pks = RenderJob.objects.claim_next(theirs, now, named, within=places, limit=1)
+        if not pks:
+            break
+        taken += pks
+    return taken
+
+
+def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:
+    """One message, whoever asks, that goes on with the line at that time."""
+    at = max(at, now + timedelta(seconds=SHORTEST_WAKE_SECONDS))
+    wait = min((at - now).total_seconds(), conf.MAX_POLL_SECONDS)
+    return [Step("submit", pk, wait)] if admission.to_wake(row, at, now) else []

@@ -1,0 +1,188 @@
+"""Transitions on the way to Sume: claimed, sent, put back, refused, given up."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import Case, F, Q, When
+
+from renders.moves import Moves
+from renders.queries import RenderQueries
+from renders.states import SENDING, Status
+
+
+class Sending(Moves):
+    """What happens to a row until Sume holds its job."""
+
+    def claim(self, pk: UUID, now: datetime) -> bool:
+        """pending → submitting."""
+        return self._move(
+            pk,
+            [Status.PENDING],
+            (SENDING, ""),
+            where=Q(not_before__isnull=True) | Q(not_before__lte=now),
+            status=Status.SUBMITTING,
+            claimed_at=now,
+            submit_attempts=F("submit_attempts") + 1,
+        )
+
+    def claim_next(
+        self, line: RenderQueries, now: datetime, named: UUID, *, within: int, limit: int
+    ) -> list[UUID]:
+        """Claim up to `limit` of the first `within` in line, `named` before the others.
+
+        One statement where rows that others hold can be skipped; elsewhere each by a conditional
+        UPDATE. No two callers get one row.
+        """
+        turns = line.values("pk")[:within]
+        wanted = Case(When(pk=named, then=0), default=1)
+        picked = self.pending().filter(pk__in=turns).order_by(wanted, "-priority", "created_at")
+        if connections[self.db].features.has_select_for_update_skip_locked:
+            return self._claim_unlocked(picked[:limit], now)
+        return [pk for pk in picked.pks(limit) if self.claim(pk, now)]
+
+    def freeze_request(self, pk: UUID, path: str, body: str) -> bool:
+        """Fix what is sent, once; a later caller loses and must send what is stored."""
+        return self._move(
+            pk,
+            [Status.SUBMITTING],
+            None,
+            where=Q(request_body=""),
+            request_path=path,
+            request_body=body,
+        )
+
+    def record_submitted(
+        self,
+        pk: UUID,
+        now: datetime,
+        *,
+        job_id: str,
+        sume_status: str,
+        hit: bool,
+        next_poll_at: datetime,
+    ) -> bool:
+        """pending or submitting → submitted.
+
+        Not guarded by the claim: the same key means the same job, so a late answer is welcome.
+        """
+        return self._move(
+            pk,
+            [Status.PENDING, Status.SUBMITTING],
+            ("submitted", f"Sume job {job_id}" + (" (it had this request already)" * hit)),
+            status=Status.SUBMITTED,
+            submitted_at=now,
+            sume_job_id=job_id,
+            sume_status=sume_status,
+            idempotency_hit=hit,
+            next_poll_at=next_poll_at,
+            swept_at=None,
+            error_code="",
+            error_message="",
+        )
+
+    def release(
+        self,
+        pk: UUID,
+        claimed_at: datetime,
+        *,
+        not_before: datetime,
+        code: str,
+        message: str,
+        unknown_at: datetime | None = None,
+    ) -> bool:
+        """submitting → pending, to be sent again; `unknown_at` if Sume may hold the job."""
+        changes: dict[str, Any] = {"outcome_unknown_at": unknown_at} if unknown_at else {}
+        return self._move(
+            pk,
+            [Status.SUBMITTING],
+            ("put back", message),
+            where=Q(claimed_at=claimed_at),
+            status=Status.PENDING,
+            claimed_at=None,
+            not_before=not_before,
+            swept_at=None,
+            error_code=code[:100],
+            error_message=message,
+            **changes,
+        )
+
+    def reap(self, pk: UUID, now: datetime, age: float) -> bool:
+        """submitting for longer than `age` seconds → pending; the outcome is unknown."""
+        return self._move(
+            pk,
+            [Status.SUBMITTING],
+            ("put back", "The worker that was sending it died or took too long; Sume may hold it."),
+            where=Q(claimed_at__lt=now - timedelta(seconds=age)),
+            status=Status.PENDING,
+            claimed_at=None,
+            outcome_unknown_at=now,
+            swept_at=now,
+        )
+
+    def refuse(
+        self, pk: UUID, claimed_at: datetime, now: datetime, *, code: str, message: str
+    ) -> bool:
+        """submitting → failed: Sume will never take this request."""
+        return self._end(
+            pk,
+            [Status.SUBMITTING],
+            now,
+            Status.FAILED,
+            where=Q(claimed_at=claimed_at),
+            code=code,
+            message=message,
+            cost_usd_micros=0,
+        )
+
+    def give_up(self, pk: UUID, now: datetime) -> bool:
+        """pending → failed: Sume has not taken it in time."""
+        known = {
+            "code": "submit_deadline",
+            "message": "Sume could not take it in time, so it was never made; nothing was billed. "
+            "Retry it when Sume takes renders again.",
+            "cost_usd_micros": 0,
+        }
+        unknown = {
+            "code": "submit_outcome_unknown",
+            "message": "It was sent, no clear answer came, and it is too late to ask with the "
+            "same key. Look into your Sume account before you retry: Sume may have made it.",
+        }
+        return any(
+            self._end(
+                pk,
+                [Status.PENDING],
+                now,
+                Status.FAILED,
+                where=Q(outcome_unknown_at__isnull=is_known),
+                **words,
+            )
+            for is_known, words in ((True, known), (False, unknown))
+        )
+
+    def recall(self) -> int:
+        """Let all that wait after a refusal be sent as soon as there is room."""
+        return self.pending().filter(not_before__isnull=False).update(not_before=None)
+
+    def _claim_unlocked(self, picked: RenderQueries, now: datetime) -> list[UUID]:
+        """pending → submitting in one statement, past all rows that somebody else holds."""
+        from renders.models import RenderEvent
+
+        rows = picked.select_for_update(skip_locked=True).values("pk")
+        with transaction.atomic(using=self.db), connections[self.db].cursor() as cursor:
+            chosen, values = rows.query.get_compiler(self.db).as_sql()
+            table = self.model._meta.db_table
+            # MATERIALIZED: chosen once, whatever plan the database makes.
+            cursor.execute(
+                f"WITH chosen(id) AS MATERIALIZED ({chosen}) "  # noqa: S608 (no value in it)
+                f"UPDATE {table} SET status = %s, claimed_at = %s, "
+                f"submit_attempts = submit_attempts + 1 "
+                f"FROM chosen WHERE {table}.id = chosen.id RETURNING {table}.id",
+                [*values, Status.SUBMITTING, now],
+            )
+            pks = [pk for (pk,) in cursor.fetchall()]
+            RenderEvent.objects.using(self.db).bulk_create(
+                [RenderEvent(render_id=pk, what=SENDING) for pk in pks]
+            )
+        return pks

@@ -1,0 +1,280 @@
+"""The gate: pauses for all, one try after a refusal, and a person who opens and closes it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from renders import claims, gate, services
+from renders.connections import redis_client
+from renders.demo.embedded_redis import EmbeddedRedis
+from renders.demo.processes import kill_group
+from renders.exceptions import BackOff, Closed, OutcomeUnknown, Paused, Rejected
+from renders.models import Gate, RenderJob
+from renders.sandbox import Sandbox
+from renders.states import Sort
+from tests.integration import engine
+
+pytestmark = pytest.mark.usefixtures("database", "redis", "sandbox")
+REFUSED = Paused("The key is refused.", code="unauthorized", status=401)
+
+
+def shut(sort: Sort = Sort.WRITES) -> Closed | None:
+    return gate.closed(sort, timezone.now())
+
+
+def span(sort: Sort) -> float:
+    """How long the pause is that a refusal brings now, in seconds."""
+    return (gate.pause(sort, REFUSED) - timezone.now()).total_seconds()
+
+
+@pytest.fixture
+def renders(sandbox: Sandbox) -> list[RenderJob]:
+    return services.create_renders([{"prompt": f"fox {number}"} for number in range(4)])
+
+
+@pytest.mark.parametrize("sort", Sort)
+def test_pauses_grow_while_the_refusals_go_on(sort: Sort, settings: Any) -> None:
+    settings.RENDERS |= {"PAUSE_SECONDS": 15, "MAX_PAUSE_SECONDS": 100}
+    spans = []
+    for _ in range(5):
+        spans.append(round(span(sort)))
+        engine.age_gates(1000)
+    assert spans == [15, 30, 60, 100, 100]
+    gate.passed(sort)
+    assert round(span(sort)) == 15
+
+
+def test_those_that_were_on_their_way_together_are_one_refusal(settings: Any) -> None:
+    settings.RENDERS |= {"PAUSE_SECONDS": 15}
+    assert [round(span(Sort.WRITES)) for _ in range(8)] == [15] * 8
+
+
+def test_a_shorter_pause_leaves_a_longer_one(settings: Any) -> None:
+    wait = BackOff("wait", code="rate_limit_exceeded")
+    until = gate.pause(Sort.WRITES, wait, 60)
+    assert gate.pause(Sort.WRITES, wait, 1) == until
+    assert gate.pause(Sort.WRITES, wait, 100) > until
+
+
+def test_reads_and_writes_pause_apart() -> None:
+    gate.pause(Sort.WRITES, REFUSED, 60)
+    assert shut(Sort.WRITES) and not shut(Sort.READS)
+    assert gate.read(lambda: 7) == 7
+
+
+def test_a_pause_says_why_and_until_when() -> None:
+    until = gate.pause(Sort.WRITES, REFUSED, 60)
+    for _ in ("as Redis tells", "as the database tells"):
+        closed = shut()
+        assert closed and closed.until == until
+        assert (closed.code, str(closed)) == ("unauthorized", "The key is refused.")
+        redis_client().flushall()
+
+
+def test_without_redis_the_database_tells_of_the_pause(redis: EmbeddedRedis) -> None:
+    assert redis.child
+    kill_group(redis.child)
+    assert not shut()
+    gate.pause(Sort.WRITES, REFUSED, 60)
+    assert shut()
+    gate.resume()
+    assert not shut()
+
+
+def test_a_pause_ends_by_itself() -> None:
+    gate.pause(Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 60)
+    engine.age_gates(61)
+    redis_client().flushall()
+    assert not shut()
+
+
+# --- One at a time --------------------------------------------------------------------------
+
+
+def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) -> None:
+    gate.pause(Sort.WRITES, REFUSED)
+    gate.resume()
+    first = claims.claim(renders[0].pk)
+    assert first.probe and first.renders == [renders[0].pk]
+    assert [claims.claim(render.pk).renders for render in renders[1:]] == [[], [], []]
+
+    gate.passed(Sort.WRITES)
+    assert [claims.claim(render.pk).renders for render in renders[1:]] == [
+        [render.pk] for render in renders[1:]
+    ]
+
+
+def test_one_that_tries_and_dies_holds_up_the_others_for_a_while_only(
+    renders: list[RenderJob],
+) -> None:
+    gate.pause(Sort.WRITES, REFUSED)
+    gate.resume()
+    assert claims.claim(renders[0].pk).renders
+    engine.age_gates(10)
+    assert claims.claim(renders[1].pk).renders == [renders[1].pk]
+
+
+@pytest.mark.parametrize("fault", ["unauthorized", "forbidden", "insufficient_credits"])
+def test_a_refused_key_costs_one_call_a_pause_and_fails_nobody(
+    renders: list[RenderJob], sandbox: Sandbox, fault: str
+) -> None:
+    sandbox.faults.add(fault, on="submit", times=3)
+    for calls in (1, 2, 3, 4):
+        for render in renders:
+            engine.submit(render)
+        assert sandbox.ledger.posts.total() == calls + (calls == 4) * 3
+        engine.age_gates(1000)
+        redis_client().flushall()
+        RenderJob.objects.recall()
+    for render in renders:
+        render.refresh_from_db()
+    assert {render.status for render in renders} == {"submitted"}
+    assert len(sandbox.ledger.bills) == 4
+
+
+def test_when_the_try_is_answered_the_line_goes_on(
+    renders: list[RenderJob], sandbox: Sandbox
+) -> None:
+    sandbox.faults.add("unauthorized", on="submit")
+    engine.submit(renders[0])
+    gate.resume()
+    steps = engine.submit(renders[1])
+    assert [step.do for step in steps] == ["poll", "submit"]
+    assert steps[1].render_id == renders[2].pk
+
+
+def test_a_try_without_a_clear_answer_leaves_it_to_the_next(
+    renders: list[RenderJob], sandbox: Sandbox
+) -> None:
+    gate.pause(Sort.WRITES, REFUSED)
+    gate.resume()
+    sandbox.faults.add("reset_before", on="submit")
+    steps = engine.submit(renders[0])
+    assert [(step.do, step.render_id) for step in steps] == [
+        ("submit", renders[0].pk),
+        ("submit", renders[1].pk),
+    ]
+    assert claims.claim(renders[1].pk).probe
+
+
+def test_one_render_that_is_always_refused_does_not_stop_the_others(
+    renders: list[RenderJob], sandbox: Sandbox
+) -> None:
+    """Others come first after the pause: its own wait ends a moment later."""
+    sandbox.faults.add("forbidden", on="submit")
+    engine.submit(renders[0])
+    row = Gate.objects.get(pk=Sort.WRITES)
+    assert row.paused_until and renders[0].not_before
+    assert renders[0].not_before > row.paused_until
+
+
+def test_reads_try_one_at_a_time_too() -> None:
+    calls: list[int] = []
+
+    def refuse() -> int:
+        calls.append(1)
+        raise REFUSED
+
+    for error in (Paused, Closed, Closed):
+        with pytest.raises(error):
+            gate.read(refuse)
+    engine.age_gates(1)
+    redis_client().flushall()
+
+    def ask_meanwhile() -> int:
+        with pytest.raises(Closed, match="Somebody tries"):
+            gate.read(lambda: 1)
+        raise OutcomeUnknown("no answer", code="no_answer")
+
+    with pytest.raises(OutcomeUnknown):
+        gate.read(ask_meanwhile)
+    assert gate.read(lambda: 2) == 2  # it tries, and opens
+    assert gate.read(lambda: gate.read(lambda: 3)) == 3
+    assert len(calls) == 1
+
+
+def test_no_more_reads_than_allowed_in_a_second(settings: Any) -> None:
+    settings.RENDERS |= {"WRITES_PER_MINUTE": 5}  # so 200 reads a minute, 3 a second
+    done = refused = 0
+    for _ in range(20):
+        try:
+            done += gate.read(lambda: 1)
+        except Closed as closed:
+            assert closed.code == "read_budget"
+            refused += 1
+    assert 3 <= done <= 9  # three seconds at most
+    assert refused
+
+
+def test_a_paused_poll_chain_goes_on_after_the_pause(renders: list[RenderJob]) -> None:
+    [render] = renders[:1]
+    engine.submit(render)
+    engine.make_due(render)
+    gate.pause(Sort.READS, REFUSED, 3)
+    [step] = engine.poll(render)
+    assert step.do == "poll" and step.token and step.after > 3
+    assert render.poll_count == 0
+    assert render.next_poll_at and render.next_poll_at > timezone.now() + timedelta(seconds=3)
+
+    engine.make_due(render)
+    [step] = engine.poll(render, step.token)
+    assert render.poll_count == 1
+
+
+def test_of_two_postponed_copies_one_goes_on(
+    renders: list[RenderJob], redis: EmbeddedRedis
+) -> None:
+    """Without Redis, the time of the next read is the fence."""
+    [render] = renders[:1]
+    engine.submit(render)
+    engine.make_due(render)
+    known = render.next_poll_at
+    assert known
+    later = known + timedelta(seconds=9)
+    assert RenderJob.objects.postpone_read(render.pk, 0, known, later)
+    assert not RenderJob.objects.postpone_read(render.pk, 0, known, later)
+
+
+# --- A person -------------------------------------------------------------------------------
+
+
+def test_a_person_pauses_and_resumes(renders: list[RenderJob]) -> None:
+    user = get_user_model().objects.create(username="ada")
+    gate.hold(user)
+    closed = shut()
+    assert closed and closed.until is None and "person" in str(closed)
+    assert claims.claim(renders[0].pk).renders == []
+    assert gate.read(lambda: 1) == 1
+    gate.resume()
+    assert claims.claim(renders[0].pk).renders == [renders[0].pk]
+
+
+def test_a_person_who_resumes_early_has_one_submit_try(renders: list[RenderJob]) -> None:
+    gate.pause(Sort.WRITES, REFUSED)
+    gate.pause(Sort.WRITES, REFUSED, 600)
+    assert claims.claim(renders[0].pk).renders == []
+    gate.resume()
+    assert claims.claim(renders[0].pk).probe
+    assert claims.claim(renders[1].pk).renders == []
+
+
+def test_a_refusal_of_one_request_is_no_refusal_of_the_key(
+    renders: list[RenderJob], sandbox: Sandbox
+) -> None:
+    gate.pause(Sort.WRITES, REFUSED)
+    gate.resume()
+    bad = services.create_render("REJECT this", priority=9)
+    engine.submit(bad)
+    assert bad.status == "failed"
+    assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
+
+
+def test_a_rejected_read_raises_what_sume_said() -> None:
+    def refuse() -> int:
+        raise Rejected("no", code="x")
+
+    with pytest.raises(Rejected):
+        gate.read(refuse)
