@@ -242,5 +242,8 @@ class Gate(models.Model):
     )
     capacity_at = models.DateTimeField(null=True, editable=False)
 
+    class Meta:
+        verbose_name_plural = "gate"
+
     def __str__(self) -> str:
         return self.get_sort_display()

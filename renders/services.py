@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from renders import scheduling
+from renders import claims, gate, scheduling
 from renders.exceptions import InvalidRender
 from renders.models import RenderEvent, RenderJob
 from renders.states import Kind, Status
@@ -144,6 +144,18 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
         }
         owner = original.created_by or user
         return create_renders([request], user=owner, retry_of=original)[0], True
+
+
+def pause_sending(user: Any = None) -> None:
+    """Send no render until `resume_sending`; what Sume holds is read and may be canceled."""
+    gate.hold(user)
+
+
+def resume_sending() -> None:
+    """End every pause, and the waits of renders that were put back."""
+    gate.resume()
+    RenderJob.objects.recall()
+    _on_commit(*claims.next_in_line())
 
 
 def _on_commit(*steps: Step) -> None:

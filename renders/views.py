@@ -10,7 +10,6 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.files.storage import default_storage
 from django.core.paginator import Paginator
-from django.db import connection
 from django.db.utils import Error as DatabaseError
 from django.http import (
     FileResponse,
@@ -24,7 +23,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from renders import services
+from renders import services, standing
 from renders.exceptions import InvalidRender
 from renders.forms import RenderForm
 from renders.models import RenderJob
@@ -153,14 +152,20 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Whether this process answers and reaches its database."""
+    """Whether this process answers and reaches its database; and what a monitor should know.
+
+    A closed gate is no fault of this process: the status stays 200.
+    """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        gates = {
+            gate.sort: {"open": not gate.closed, "why": gate.code, "until": gate.until}
+            for gate in standing.gates()
+        }
+        overdue = standing.overdue(RenderJob.objects.all()).count()
     except DatabaseError:
         reply = {"status": "unavailable", "detail": "The database does not answer."}
         return JsonResponse(reply, status=503)
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "ok", "gate": gates, "overdue": overdue})
 
 
 def _visible(request: HttpRequest, pk: UUID) -> RenderJob:

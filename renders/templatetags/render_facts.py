@@ -14,6 +14,7 @@ from django import template
 from django.urls import reverse
 from django.utils import timezone
 
+from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
 
@@ -29,6 +30,7 @@ EVENT_TITLES = {
     "sending": "Sending to Sume",
     "submitted": "Accepted by Sume",
     "put back": "Put back in the queue",
+    "asking Sume to cancel": "Asking Sume to cancel",
     "cancel requested": "Cancel requested",
     "cancel answered": "Sume answered the cancel request",
     "completed": "Completed",
@@ -96,6 +98,8 @@ def in_words(render: RenderJob) -> str:
             return "Waiting for its turn."
         case Status.SUBMITTING:
             return "Being sent to Sume."
+        case Status.SUBMITTED if is_overdue(render):
+            return "Sume has not ended it for long; it is asked now and then until it does."
         case Status.SUBMITTED if render.sume_status:
             return f"Sume is at work on it ({render.sume_status})."
         case Status.SUBMITTED:
@@ -110,6 +114,12 @@ def in_words(render: RenderJob) -> str:
             return "It could not be made."
         case _:
             return "It was canceled."
+
+
+def is_overdue(render: RenderJob) -> bool:
+    """Whether Sume should have ended it long ago."""
+    late = timedelta(hours=conf.OVERDUE_HOURS)
+    return bool(late and render.submitted_at and timezone.now() - render.submitted_at > late)
 
 
 @register.filter

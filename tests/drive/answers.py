@@ -1,4 +1,4 @@
-"""What the stand-in answered to each submit, as its log tells; and this process's own log."""
+"""What the stand-in answered to each POST, as its log tells; and this process's own log."""
 
 import logging
 from pathlib import Path
@@ -7,11 +7,11 @@ SANDBOX = "renders.sandbox"
 
 
 class Answers(logging.Handler):
-    """Counts the answers to submits."""
+    """Counts the answers to POSTs."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.submits: list[float] = []
+        self.posts: list[float] = []
         self.queue_full = 0
 
     def listen(self, log: Path) -> None:
@@ -29,14 +29,14 @@ class Answers(logging.Handler):
         if not isinstance(record.args, tuple) or len(record.args) != 4:
             return
         _, operation, status, fault = record.args
-        if operation == "submit":
-            self.submits.append(record.created)
+        if operation in {"submit", "cancel"}:
+            self.posts.append(record.created)
             self.queue_full += status == 429 and fault == "none"
 
     def busiest_minute(self) -> int:
-        """The most submits in any 60 seconds."""
+        """The most POSTs in any 60 seconds."""
         most = first = 0
-        times = sorted(self.submits)
+        times = sorted(self.posts)
         for last, at in enumerate(times):
             while times[first] <= at - 60:
                 first += 1

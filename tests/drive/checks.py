@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
 from tests.drive.mayhem import Diary
@@ -134,9 +135,24 @@ class Accounts:
 
     def _submits(self) -> Iterable[Line]:
         answers = self._stack.answers
-        total = len(answers.submits)
-        yield Line("submits", f"{total}, in the busiest minute {answers.busiest_minute()}")
-        yield Line("queue_full share", f"{answers.queue_full / max(1, total):.1%}")
+        total, busiest, most = len(answers.posts), answers.busiest_minute(), conf.writes_per_minute
+        yield Line("POSTs", total)
+        yield Line("POSTs in the busiest minute", f"{busiest} of {most}", busiest <= most)
+        share = answers.queue_full / max(1, total)
+        yield Line("queue_full share of POSTs", f"{share:.1%}", share < 0.01)
+        yield from self._refused_calls()
+
+    def _refused_calls(self) -> Iterable[Line]:
+        for start, end in self._diary.key_refused:
+            met = Counter(
+                "writes" if note.on in {"submit", "cancel"} else "reads"
+                for note in self._ledger.faults
+                if note.fault == "unauthorized" and start <= note.at <= end
+            )
+            # Each process may have one of each sort on its way, and one at a time tries later.
+            most = 2 * (2 * self._stack.workers + 2 * math.ceil(math.log2(2 * (end - start))))
+            words = f"{dict(met)} in {end - start:.0f} s, at most {most}"
+            yield Line("calls with the refused key", words, met.total() <= most)
 
     def _secrets(self) -> Iterable[str]:
         for log in self._stack.logs:

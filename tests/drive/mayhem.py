@@ -19,6 +19,7 @@ from tests.drive.options import Options
 from tests.drive.stack import AFTERMATH_SECONDS, Stack
 
 REDIS_DOWN_SECONDS = 3.0
+KEY_REFUSED_SECONDS = 8.0
 # Long enough for a second chain, or a second effect, to show itself.
 SETTLE_SECONDS = 3.0
 DATABASE_AWAY = (OperationalError, InterfaceError)
@@ -36,6 +37,8 @@ class Diary:
     """Renders that were asked to be canceled."""
     redis_away: list[tuple[float, float]] = field(default_factory=list)
     """When Redis was emptied or away: leases were not kept."""
+    key_refused: list[tuple[float, float]] = field(default_factory=list)
+    """When the key was refused."""
     calm_at: float = 0.0
     """When the last thing was broken."""
     ended_at: float | None = None
@@ -84,6 +87,8 @@ class Mayhem:
         while options.kill_every and moment < span:
             self._at(moment, partial(self._stack.kill_a_worker, self._chance))
             moment += options.kill_every * self._chance.uniform(0.7, 1.3)
+        if options.refuse_key:
+            self._at(0.15 * span, self._refuse_key)
         if options.flush_redis:
             self._at(0.35 * span, self._flush_redis)
         if options.restart_redis:
@@ -147,6 +152,16 @@ class Mayhem:
         self._stack.start_redis()
         self._say("Redis is back, empty")
         self.diary.redis_away.append((away_since, time.time() + AFTERMATH_SECONDS))
+
+    def _refuse_key(self) -> None:
+        self._stack.sandbox.faults.add("unauthorized", on="any", times=None)
+        self._say("key refused")
+        self._at(KEY_REFUSED_SECONDS, partial(self._accept_key, time.time()))
+
+    def _accept_key(self, refused_since: float) -> None:
+        self._stack.sandbox.faults.clear()
+        self._say("key accepted again")
+        self.diary.key_refused.append((refused_since, time.time()))
 
     def _crash_database(self) -> None:
         self._stack.crash_database()

@@ -19,6 +19,7 @@ class Options:
     flush_redis: bool
     restart_redis: bool
     restart_database: bool
+    refuse_key: bool
 
     @property
     def main_seconds(self) -> float:
@@ -41,6 +42,7 @@ class Options:
             *["Redis emptied"] * self.flush_redis,
             *["Redis killed"] * self.restart_redis,
             *["PostgreSQL crashed"] * self.restart_database,
+            *["key refused"] * self.refuse_key,
         ]
         return ", ".join(words)
 
@@ -70,6 +72,7 @@ def read(arguments: Sequence[str] | None = None) -> Options:
         help="crash PostgreSQL once: every session ends and the server recovers; only with a "
         "server that the drive starts itself (no DATABASE_URL)",
     )
+    add("--refuse-key", action="store_true", help="answer 401 to everything for 8 s")
     given = parser.parse_args(arguments)
     if given.restart_database and given.db != "postgresql":
         parser.error("--restart-database needs --db postgresql: SQLite has no server.")

@@ -42,6 +42,7 @@ class Stack:
         self.database = database
         self.key = key
         self.answers = Answers()
+        self.workers = 0
         self.kills = 0
         self.own_deaths: list[str] = []
         self._folder = folder
@@ -55,6 +56,7 @@ class Stack:
 
     def start(self, workers: int) -> None:
         """Start the workers and beat."""
+        self.workers = workers
         for number in range(workers):
             self._start(f"worker{number}")
         self._start("beat")
@@ -128,7 +130,7 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
     key = f"canary-{secrets.token_hex(16)}"
     with ExitStack() as cleanup:
         redis = cleanup.enter_context(EmbeddedRedis())
-        # No limit of writes: every 429 that no fault explains is then `queue_full`.
+        # No limit of writes in it: every 429 that no fault explains is then `queue_full`.
         sandbox = cleanup.enter_context(
             Sandbox(
                 key=key,
@@ -151,6 +153,9 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
             "DJANGO_STATE_DIR": str(folder / "state"),
             "DJANGO_MEDIA_ROOT": str(folder / "media"),
             "DATABASE_URL": database,
+            # The stand-in's places; and what POSTs are counted against.
+            "RENDERS_PLAN": "pro",
+            "RENDERS_WRITES_PER_MINUTE": "300",
             "TESTS_REDIS_URL": redis.url,
             "CELERY_BROKER_URL": redis.url,
             "SUME_API_KEY": key,

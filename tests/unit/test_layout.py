@@ -217,7 +217,10 @@ FORBIDDEN = {
     "services": {"requests", "renders.client", "celery", "kombu"},
     "signals": {"celery", "kombu", "renders.client"},
     "views": {"requests", "renders.client", "celery", "redis"},
-    "admin": {"requests", "renders.client", "celery", "redis"},
+    "admin.jobs": {"requests", "renders.client", "celery", "redis"},
+    "admin.gate": {"requests", "renders.client", "celery", "redis"},
+    "admin.filters": {"requests", "renders.client", "celery", "redis"},
+    "standing": {"requests", "renders.client", "celery", "redis"},
     "forms": {"requests", "renders.client", "celery", "redis"},
 }
 

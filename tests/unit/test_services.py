@@ -16,14 +16,6 @@ from tests.unit.test_models import NOW, stored
 
 
 @pytest.fixture
-def followed(monkeypatch):
-    """The steps that were handed to the scheduler."""
-    steps = []
-    monkeypatch.setattr("renders.scheduling.follow", steps.extend)
-    return steps
-
-
-@pytest.fixture
 def committed(db, django_capture_on_commit_callbacks):
     """A block whose end is a commit."""
     return lambda: django_capture_on_commit_callbacks(execute=True)

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from renders import services
+from renders.admin.filters import OverdueFilter
 from renders.exceptions import InvalidRender
 from renders.forms import RenderAdminForm
 from renders.models import RenderEvent, RenderJob
@@ -73,7 +74,7 @@ class RenderJobAdmin(admin.ModelAdmin):
     form = RenderAdminForm
     list_display = ["badge", "kind", "short_prompt", "who", "created", "lasted", "cost"]
     list_display_links = ["badge", "short_prompt"]
-    list_filter = ["status", "kind", "created_at"]
+    list_filter = ["status", OverdueFilter, "kind", "created_at"]
     list_select_related = ["created_by"]
     date_hierarchy = "created_at"
     search_fields = ["prompt", "id", "sume_job_id", "reference"]
@@ -140,9 +141,8 @@ class RenderJobAdmin(admin.ModelAdmin):
         """Nothing else is on the form."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        if getattr(request, "_render_repeated", False):
-            return None
-        return super().log_addition(request, obj, message)
+        repeated = getattr(request, "_render_repeated", False)
+        return None if repeated else super().log_addition(request, obj, message)
 
     def response_add(
         self, request: HttpRequest, obj: RenderJob, post_url_continue: str | None = None

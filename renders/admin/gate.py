@@ -1,0 +1,67 @@
+"""The gate's page: may Sume be asked now, why not, until when; and a button."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from renders import services, standing
+from renders.models import Gate
+from renders.states import Sort
+
+
+@admin.register(Gate)
+class GateAdmin(admin.ModelAdmin):
+    """One page instead of a list; nothing is edited by hand."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the gates; POST `pause` or `resume` from those who may change them."""
+        may_act = self.has_change_permission(request)
+        if not (may_act or self.has_view_permission(request)):
+            raise PermissionDenied
+        if request.method == "POST":
+            if not may_act:
+                raise PermissionDenied
+            return self._act(request)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Gate",
+            "opts": self.opts,
+            "gates": standing.gates(),
+            "figures": standing.figures(),
+            "may_act": may_act,
+            "overdue_url": reverse("admin:renders_renderjob_changelist") + "?standing=overdue",
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "renders/admin/gate.html", context)
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The one page there is."""
+        return HttpResponseRedirect(reverse("admin:renders_gate_changelist"))
+
+    def _act(self, request: HttpRequest) -> HttpResponse:
+        if "pause" in request.POST:
+            services.pause_sending(request.user)
+            self._note(request, "Paused sending.")
+            messages.success(request, "Paused: no render is sent until somebody resumes.")
+        elif "resume" in request.POST:
+            services.resume_sending()
+            self._note(request, "Resumed.")
+            messages.success(request, "Resumed: the next render is sent within moments.")
+        return HttpResponseRedirect(request.path)
+
+    def _note(self, request: HttpRequest, what: str) -> None:
+        row = Gate.objects.filter(pk=Sort.WRITES).first()
+        if row:
+            self.log_change(request, row, what)
