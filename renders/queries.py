@@ -9,6 +9,9 @@ from django.db.models import Count, Max, Min, Q
 
 from renders.states import IN_FLIGHT, TERMINAL, WRITES, Status
 
+# A person wants it canceled, and Sume certainly holds nothing for it.
+WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
+
 
 class RenderQueries(models.QuerySet):
     """What the app asks the table."""
@@ -31,10 +34,14 @@ class RenderQueries(models.QuerySet):
 
     def due(self, now: datetime, made_after: datetime | None = None) -> "RenderQueries":
         """Pending and free to be sent now, in the order to send them."""
-        due = self.pending().filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+        due = self.pending().filter(~WITHDRAWN, Q(not_before__isnull=True) | Q(not_before__lte=now))
         if made_after:
             due = due.filter(created_at__gt=made_after)
         return due.order_by("-priority", "created_at")
+
+    def withdrawn(self) -> "RenderQueries":
+        """Pending, and to be canceled instead of sent."""
+        return self.pending().filter(WITHDRAWN)
 
     def unsure(self) -> "RenderQueries":
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""

@@ -8,7 +8,7 @@ from django.db import connections, transaction
 from django.db.models import Case, F, Q, When
 
 from renders.moves import Moves
-from renders.queries import RenderQueries
+from renders.queries import WITHDRAWN, RenderQueries
 from renders.states import SENDING, Status
 
 
@@ -21,7 +21,7 @@ class Sending(Moves):
             pk,
             [Status.PENDING],
             (SENDING, ""),
-            where=Q(not_before__isnull=True) | Q(not_before__lte=now),
+            where=~WITHDRAWN & (Q(not_before__isnull=True) | Q(not_before__lte=now)),
             status=Status.SUBMITTING,
             claimed_at=now,
             submit_attempts=F("submit_attempts") + 1,
@@ -37,7 +37,8 @@ class Sending(Moves):
         """
         turns = line.values("pk")[:within]
         wanted = Case(When(pk=named, then=0), default=1)
-        picked = self.pending().filter(pk__in=turns).order_by(wanted, "-priority", "created_at")
+        picked = self.pending().filter(~WITHDRAWN, pk__in=turns)
+        picked = picked.order_by(wanted, "-priority", "created_at")
         if connections[self.db].features.has_select_for_update_skip_locked:
             return self._claim_unlocked(picked[:limit], now)
         return [pk for pk in picked.pks(limit) if self.claim(pk, now)]

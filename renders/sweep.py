@@ -35,6 +35,9 @@ def sweep() -> list[Step]:
         for pk in renders.stuck_submitting(now, conf.REAP_AFTER_SECONDS).pks(batch)
         if renders.reap(pk, now, conf.REAP_AFTER_SECONDS)
     ]
+    canceled = [
+        pk for pk in renders.withdrawn().pks(batch) if renders.cancel_unsent(pk, now, asked=True)
+    ]
     given_up = [pk for pk in _expired(now).pks(batch) if renders.give_up(pk, now)]
     unsent = [] if gate.closed(Sort.WRITES, now) else _waiting(now, before) or reaped[:1]
     unpolled = renders.late(now, grace).not_swept_since(before).pks(batch)
@@ -44,6 +47,7 @@ def sweep() -> list[Step]:
 
     found = {
         "taken from dead workers": reaped,
+        "canceled": canceled,
         "given up": given_up,
         "to submit": unsent,
         "to poll": unpolled,
@@ -57,7 +61,7 @@ def sweep() -> list[Step]:
     return [
         *(Step("submit", pk) for pk in unsent),
         *(Step("poll", pk) for pk in unpolled),
-        *(Step("finish", pk) for pk in [*given_up, *unfinished]),
+        *(Step("finish", pk) for pk in [*canceled, *given_up, *unfinished]),
     ]
 
 

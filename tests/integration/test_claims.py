@@ -130,6 +130,21 @@ def in_threads(work: Callable[[], None], count: int) -> None:
         thread.join()
 
 
+def test_what_a_person_wants_canceled_is_not_sent_by_anybody() -> None:
+    """Its cancel came while it was on its way, and then it was put back."""
+    first, second = make(2)
+    now = timezone.now()
+    assert RenderJob.objects.claim(first.pk, now)
+    assert RenderJob.objects.request_cancel(first.pk, now)
+    assert RenderJob.objects.release(first.pk, now, not_before=now, code="x", message="wait")
+
+    assert claim(second) == [second.pk]
+    assert claim(second) == []
+    assert engine.swept() == [("finish", first.pk)]
+    first.refresh_from_db()
+    assert (first.status, first.cost_usd_micros) == ("canceled", 0)
+
+
 # --- Fair -----------------------------------------------------------------------------------
 
 
