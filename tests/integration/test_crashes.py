@@ -22,9 +22,9 @@ def age(**fields: float) -> None:
             RenderJob.objects.filter(pk=render.pk).update(**{name: moved})
 
 
-def all_are(status: str) -> Any:
-    """Whether every render is in that status."""
-    return lambda: not RenderJob.objects.exclude(status=status).exists()
+def all_sent() -> bool:
+    """Whether Sume has every render; on a slow machine the first have ended by then."""
+    return not RenderJob.objects.filter(status__in=["pending", "submitting"]).exists()
 
 
 def test_a_worker_killed_in_mid_post_leaves_one_bill_and_one_job(stack: Stack) -> None:
@@ -49,7 +49,7 @@ def test_a_worker_killed_in_mid_post_leaves_one_bill_and_one_job(stack: Stack) -
 def test_a_worker_killed_with_polls_waiting_strands_none(stack: Stack) -> None:
     worker = stack.worker()
     renders = stack.create(*(f"fox {number}" for number in range(12)))
-    stack.until(all_are("submitted"), child=worker)
+    stack.until(all_sent, child=worker)
     stack.kill(worker)
 
     stack.worker()
@@ -62,7 +62,7 @@ def test_a_worker_killed_with_polls_waiting_strands_none(stack: Stack) -> None:
 def test_redis_emptied_midway_leaves_one_chain_and_one_bill(stack: Stack) -> None:
     worker = stack.worker()
     renders = stack.create(*(f"fox {number}" for number in range(6)))
-    stack.until(all_are("submitted"), child=worker)
+    stack.until(all_sent, child=worker)
     redis_client().flushall()
 
     stack.until_handled()
@@ -77,7 +77,7 @@ def test_redis_emptied_midway_leaves_one_chain_and_one_bill(stack: Stack) -> Non
 def test_a_poll_message_delivered_twice_at_once_is_read_once(stack: Stack) -> None:
     worker = stack.worker()
     [render] = stack.create("a red fox")
-    stack.until(all_are("submitted"), child=worker)
+    stack.until(all_sent, child=worker)
     for _ in range(10):
         tasks.poll_render.delay(str(render.pk))
 
@@ -164,7 +164,7 @@ def test_a_receiver_that_raises_is_called_again_and_changes_no_status(stack: Sta
 def test_beat_and_worker_alone_repair_what_a_killed_worker_left(stack: Stack) -> None:
     worker = stack.worker()
     stack.create(*(f"fox {number}" for number in range(4)))
-    stack.until(all_are("submitted"), child=worker)
+    stack.until(all_sent, child=worker)
     stack.kill(worker)
     stack.run("beat", "-m", "celery", "-A", "project", "beat", "-s", f"{stack.marker}-beat")
 
@@ -176,7 +176,7 @@ def test_a_sent_render_is_canceled_only_as_sume_says(stack: Stack) -> None:
     worker = stack.worker()
     # Four are made at once; the others wait at Sume and can still be canceled.
     renders = stack.create(*(f"fox {number}" for number in range(8)))
-    stack.until(all_are("submitted"), child=worker)
+    stack.until(all_sent, child=worker)
     for render in renders:
         services.cancel_render(render)
 
