@@ -135,11 +135,13 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
 CELERY_TASK_DEFAULT_QUEUE = "celery"
 # Each with a routing key of its own: queues that share one each get a copy of every message.
 CELERY_TASK_QUEUES = [
-    Queue(name, routing_key=name) for name in ("celery", "renders.submit", "renders.poll")
+    Queue(name, routing_key=name)
+    for name in ("celery", "renders.submit", "renders.poll", "renders.finish")
 ]
 CELERY_TASK_ROUTES = {
     "renders.tasks.poll_render": {"queue": "renders.poll"},
-    "renders.tasks.*": {"queue": "renders.submit"},
+    "renders.tasks.submit_render": {"queue": "renders.submit"},
+    "renders.tasks.*": {"queue": "renders.finish"},
 }
 CELERY_TASK_TIME_LIMIT = 180
 CELERY_TASK_SOFT_TIME_LIMIT = 150
@@ -186,7 +188,9 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 
-# --- Logs ---------------------------------------------------------------------------------
+# --- Errors and logs ----------------------------------------------------------------------
+
+DEFAULT_EXCEPTION_REPORTER_FILTER = "project.errors.ErrorFilter"
 
 LOGGING = {
     "version": 1,

@@ -7,14 +7,17 @@ from django.utils import timezone
 
 from renders import claims, gate
 from renders.client import SumeClient
-from renders.exceptions import Paused, Rejected, SumeError
+from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
 from renders.models import RenderJob
-from renders.states import CANCELING, Sort, Status
+from renders.states import Sort, Status
+from renders.steps import Step
 
 logger = logging.getLogger(__name__)
+# The pause after a refusal that names no time.
+BACK_OFF_SECONDS = 5.0
 
 
-def cancel(render_id: UUID, client: SumeClient) -> None:
+def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
     """Ask once Sume holds the job; unanswered, the next poll has it asked again."""
     render = RenderJob.objects.filter(
         pk=render_id,
@@ -22,17 +25,38 @@ def cancel(render_id: UUID, client: SumeClient) -> None:
         cancel_requested_at__isnull=False,
         cancel_answered_at__isnull=True,
     ).first()
-    if render is None or not claims.claim_write(render.pk, CANCELING):
-        return
+    if render is None:
+        return []
+    claim = claims.claim_cancel(render.pk)
+    if not claim.renders:
+        return []
     try:
         client.cancel(render.sume_job_id, f"render-cancel-{render.pk}")
         answer = "Sume canceled it."
-    except Rejected as error:
-        answer = f"Too late, or not possible: {error} ({error.code})"
     except Paused as error:
         gate.pause(Sort.WRITES, error)
-        return
+        return []
+    except BackOff as error:
+        gate.pause(Sort.WRITES, error, error.retry_after or BACK_OFF_SECONDS)
+        return []
     except SumeError as error:
-        logger.warning("Asking to cancel render %s failed: %s.", render.pk, error.code)
+        # Sume may not know everywhere yet what it has just accepted: 404 is no answer.
+        if not isinstance(error, Rejected) or isinstance(error, NotFound):
+            logger.warning("Asking to cancel render %s failed: %s.", render.pk, error.code)
+            if claim.probe:
+                gate.failed(Sort.WRITES)
+            return []
+        answer = f"Too late, or not possible: {error} ({error.code})"
+    _record(render, answer)
+    if not claim.probe:
+        return []
+    gate.passed(Sort.WRITES)
+    return claims.next_in_line()
+
+
+def _record(render: RenderJob, answer: str) -> None:
+    if RenderJob.objects.record_cancel_answer(render.pk, timezone.now(), answer):
         return
-    RenderJob.objects.record_cancel_answer(render.pk, timezone.now(), answer)
+    if RenderJob.objects.terminal().filter(pk=render.pk, cancel_answered_at=None).exists():
+        # Its end was read while the answer was on its way.
+        RenderJob.objects.log(render.pk, "cancel answered", answer)

@@ -17,7 +17,7 @@ from renders.admission import Load, Room
 from renders.conf import conf
 from renders.models import Gate, RenderJob
 from renders.queries import RenderQueries
-from renders.states import IN_FLIGHT, Sort
+from renders.states import CANCELING, IN_FLIGHT, Sort
 from renders.steps import Step
 
 # Shortest wait of the message that goes on with the line: several places open meanwhile.
@@ -65,16 +65,24 @@ def next_in_line() -> list[Step]:
     return [Step("submit", pk) for pk in line(now).pks(1)]
 
 
-def claim_write(pk: UUID, what: str) -> bool:
-    """Take one POST from the minute for a render that Sume holds, and note it in its timeline."""
+def claim_cancel(pk: UUID) -> Claim:
+    """Take one POST from the minute to have a job canceled, and note it in the timeline.
+
+    It holds no render where no POST may be sent now.
+    """
     with transaction.atomic():
         row = gate.lock(Sort.WRITES)
         now = timezone.now()
-        paused = row.refusals or (row.paused_until and row.paused_until > now)
-        if paused or len(load(now).writes) >= conf.writes_per_minute:
-            return False
-        RenderJob.objects.log(pk, what)
-    return True
+        probe = row.refusals > 0
+        if probe and row.probe_until and row.probe_until > now:
+            return Claim()
+        if row.paused_until and row.paused_until > now:
+            return Claim()
+        if len(load(now).writes) >= conf.writes_per_minute:
+            return Claim()
+        admission.entered(row, 0, probe, now)
+        RenderJob.objects.log(pk, CANCELING)
+    return Claim([pk], now, probe)
 
 
 def line(now: datetime) -> RenderQueries:

@@ -7,9 +7,9 @@ clients and documents.
 import json
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -21,10 +21,13 @@ from renders import replies
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline
 from renders.exceptions import MediaError, NotReady, OutcomeUnknown, Paused, Rejected, SumeError
+from renders.hiding import Hidden, Link, without
 from renders.pacing import parse_retry_after
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
+# Codes of a 409 to a cancel that say nothing about the job: a proxy's, or of the request itself.
+STILL_AT_WORK = ("http_409", "idempotency", "in_progress")
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class _Reply:
     """A reply; its content, which can hold signatures, stays out of tracebacks."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)
+    retry_after: float | None
+    request_id: str
     payload: Any = field(repr=False)
 
 
@@ -71,7 +75,7 @@ class SumeClient:
     def __init__(
         self, api_key: str, base_url: str, *, timeout: float = 30.0, pool_size: int = 10
     ) -> None:
-        self._api_key = api_key.strip()
+        self._api_key = Hidden(api_key.strip())
         self.base_url = base_url.strip().rstrip("/").removesuffix("/v1").rstrip("/")
         self.timeout = timeout
         self.pool_size = pool_size
@@ -94,7 +98,7 @@ class SumeClient:
         status = replies.read_status(self._call("GET", self._job(job_id, "/status")))
         if status is None:
             raise OutcomeUnknown("Sume's reply names no status.", code="unreadable_reply")
-        return replace(status, fault=self._hidden(status.fault))
+        return status
 
     def result(self, job_id: str) -> replies.JobResult:
         """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
@@ -110,7 +114,7 @@ class SumeClient:
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
         """GET the job record and return why it failed. Raises `NotFound` too."""
-        return self._hidden(replies.read_record_fault(self._call("GET", self._job(job_id))))
+        return replies.read_record_fault(self._call("GET", self._job(job_id)))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
         """Ask Sume to cancel; returns if it did.
@@ -122,7 +126,7 @@ class SumeClient:
                 "POST", self._job(job_id, "/cancel"), body="{}", idempotency_key=idempotency_key
             )
         except OutcomeUnknown as error:
-            if error.status != 409:
+            if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
                 raise
             raise Rejected(str(error), **about(error)) from None
         if replies.read_canceled(payload) is False:
@@ -138,23 +142,14 @@ class SumeClient:
         local = self._local
         if getattr(local, "pid", None) != os.getpid():
             session = _Session(self.pool_size)
-            session.headers.update(
-                {
-                    "Authorization": f"Bearer {self._api_key}",
-                    "Accept": "application/json",
-                    "User-Agent": USER_AGENT,
-                }
-            )
+            session.headers["Authorization"] = Hidden(f"Bearer {self._api_key}")
+            session.headers["Accept"] = "application/json"
+            session.headers["User-Agent"] = USER_AGENT
             local.session, local.pid = session, os.getpid()
         return local.session
 
     def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: str | None = None,
-        idempotency_key: str | None = None,
+        self, method: str, path: str, *, body: str | None = None, idempotency_key: str | None = None
     ) -> Any:
         """Send one request and return the JSON of a 2xx reply; raise `SumeError` otherwise."""
         if not (self._api_key.isascii() and self._api_key.isprintable() and self._api_key):
@@ -170,8 +165,8 @@ class SumeClient:
             return reply.payload
         raise classify(
             reply.status,
-            self._hidden(replies.read_error(reply.payload, reply.headers.get("x-sume-request-id"))),
-            parse_retry_after(reply.headers.get("Retry-After"), datetime.now(UTC)),
+            replies.read_error(reply.payload, reply.request_id),
+            reply.retry_after,
             readable=isinstance(reply.payload, dict),
         )
 
@@ -195,12 +190,9 @@ class SumeClient:
                     stream=True,
                 ) as response,
             ):
-                return _Reply(response.status_code, response.headers, _json(_read(response)))
+                return _reply(response, self._api_key)
         except (requests.RequestException, HTTPError, OSError) as error:
             return type(error).__name__
-
-    def _hidden(self, fault: replies.SumeFault) -> replies.SumeFault:
-        return replies.hide(fault, self._api_key)
 
 
 def _read(response: requests.Response) -> bytes:
@@ -213,19 +205,31 @@ def _read(response: requests.Response) -> bytes:
     return bytes(content)
 
 
-def _json(content: bytes) -> Any:
+def _reply(response: requests.Response, key: str) -> _Reply:
+    """What is read of a response, without the key in any text (before texts are cut short)."""
     try:
-        return json.loads(content)
+        payload = json.loads(_read(response), object_hook=partial(without, key))
     except (ValueError, RecursionError):
-        return None
+        payload = None
+    request_id = without(key, response.headers.get("x-sume-request-id", ""))
+    retry_after = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
+    return _Reply(response.status_code, retry_after, request_id, payload)
 
 
 def download(url: str, target: BinaryIO, *, timeout: float, max_bytes: int) -> None:
     """Write what lies at `url` (http or https, no redirects, no API key) to `target`.
 
-    `timeout` in seconds for the whole. Raises `MediaError`; its text never holds the URL, which
-    can be signed.
+    `timeout` in seconds for the whole. Raises `MediaError`; neither it nor the variables of its
+    traceback show what signs the URL.
     """
+    url = Link(url)
+    failure = _transfer(url, target, timeout, max_bytes)
+    if failure:
+        raise MediaError(failure)
+
+
+def _transfer(url: str, target: BinaryIO, timeout: float, max_bytes: int) -> str:
+    """What went wrong, in words: an error's own chain would hold the whole URL."""
     written = 0
     try:
         with (
@@ -234,11 +238,12 @@ def download(url: str, target: BinaryIO, *, timeout: float, max_bytes: int) -> N
             session.get(url, timeout=timeout / 3, allow_redirects=False, stream=True) as response,
         ):
             if response.status_code != 200:
-                raise MediaError(f"Its server answered with status {response.status_code}.")
+                return f"Its server answered with status {response.status_code}."
             while chunk := response.raw.read1(65_536, decode_content=True):
                 target.write(chunk)
                 written += len(chunk)
                 if written > max_bytes:
-                    raise MediaError(f"It is larger than {max_bytes:,} bytes.")
+                    return f"It is larger than {max_bytes:,} bytes."
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-        raise MediaError(f"It could not be downloaded ({type(error).__name__}).") from None
+        return f"It could not be downloaded ({type(error).__name__})."
+    return ""

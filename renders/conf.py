@@ -5,10 +5,14 @@ Every value may be given as its own type or as the text an environment variable 
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar, overload
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from renders.hiding import Hidden
 
 T = TypeVar("T")
 
@@ -70,6 +74,20 @@ def plan(value: object) -> str:
     return name
 
 
+def secret(value: object) -> str:
+    """As `text`, and not shown by its `repr`."""
+    return Hidden(text(value))
+
+
+def redis_address(value: object) -> str:
+    """As `secret`, for it can hold a password; an error of whoever parses it would show a part."""
+    address = secret(value)
+    with suppress(ValueError):
+        if urlsplit(address).port != 0:
+            return address
+    raise ValueError("an address is needed; a password's / # ? @ are written %2F %23 %3F %40")
+
+
 class Setting(Generic[T]):
     """One entry of `RENDERS`: a default, a parser, and a line of help."""
 
@@ -88,11 +106,11 @@ class Setting(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        given = getattr(settings, "RENDERS", {})
-        if self.name not in given:
+        # Never all of `RENDERS` in a variable: a traceback that shows these would show the key.
+        if self.name not in getattr(settings, "RENDERS", {}):
             return self.default
         try:
-            return self.parse(given[self.name])
+            return self.parse(settings.RENDERS[self.name])
         except (TypeError, ValueError) as error:
             # The value stays out of the message: it may be a secret in the wrong place.
             raise ImproperlyConfigured(
@@ -103,11 +121,13 @@ class Setting(Generic[T]):
 class Conf:
     """All settings of the app. `Conf.NAME` is the `Setting`, `conf.NAME` its value now."""
 
-    API_KEY = Setting("", text, "Sume's API key (environment: SUME_API_KEY).")
+    API_KEY = Setting[str](Hidden(""), secret, "Sume's API key (environment: SUME_API_KEY).")
     BASE_URL = Setting(
         "https://api.sume.com", text, "Where the API lives (environment: SUME_BASE_URL)."
     )
-    REDIS_URL = Setting("redis://127.0.0.1:6379/0", text, "Redis for leases and the gate.")
+    REDIS_URL = Setting[str](
+        Hidden("redis://127.0.0.1:6379/0"), redis_address, "Redis for leases and the gate."
+    )
 
     REQUEST_TIMEOUT_SECONDS = Setting(
         30.0, seconds, "Overall deadline of one HTTP request to Sume, connecting included."

@@ -88,6 +88,9 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
             fault = gate.read(lambda: client.record_fault(render.sume_job_id))
             code, message = fault.code, fault.message
         except NotFound:
+            ended = (timezone.now() - (render.finished_at or timezone.now())).total_seconds()
+            if ended < conf.NOT_FOUND_GRACE_SECONDS:
+                raise  # it may not be known everywhere yet
             code = message = ""
         RenderJob.objects.store(
             render.pk,
@@ -98,20 +101,21 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
 
 def _save_media(render: RenderJob) -> None:
     """Store each artifact that is not stored; after some tries go on with its link alone."""
-    for index, artifact in enumerate(render.artifacts):
+    artifacts = render.artifacts
+    for index, artifact in enumerate(artifacts):
         if artifact.get("file") or artifact.get("failures", 0) >= MEDIA_TRIES:
             continue
         try:
             artifact["file"] = media.save(str(render.pk), index, artifact)
         except MediaError as error:
             artifact["failures"] = artifact.get("failures", 0) + 1
-            RenderJob.objects.store(render.pk, result=render.result)
+            RenderJob.objects.store(render.pk, result={"artifacts": artifacts})
             if artifact["failures"] < MEDIA_TRIES:
                 raise
             logger.warning("Render %s keeps only a link: %s", render.pk, error)
             RenderJob.objects.log(render.pk, "media not stored", str(error))
             continue
-        RenderJob.objects.store(render.pk, result=render.result)
+        RenderJob.objects.store(render.pk, result={"artifacts": artifacts})
 
 
 def _handle(render: RenderJob) -> None:

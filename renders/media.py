@@ -10,6 +10,7 @@ from django.core.files.storage import default_storage
 from renders.client import download
 from renders.conf import conf
 from renders.exceptions import MediaError
+from renders.hiding import Link
 
 
 def save(render_id: str, index: int, artifact: Mapping[str, str]) -> str:
@@ -17,7 +18,7 @@ def save(render_id: str, index: int, artifact: Mapping[str, str]) -> str:
 
     Raises `MediaError`. A second try replaces what a first one left.
     """
-    url = artifact.get("url", "")
+    url = Link(artifact.get("url", ""))
     if not url.lower().startswith(("http://", "https://")):
         raise MediaError("Artifact not stored: its address is neither http nor https.")
     suffix = mimetypes.guess_extension(artifact.get("content_type", "")) or ".bin"

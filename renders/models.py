@@ -9,17 +9,10 @@ from django.db.models import F, Q
 from django.urls import reverse
 from django.utils import timezone
 
+from renders.fields import IdempotencyKeyField
+from renders.hiding import Link
 from renders.querysets import RenderQuerySet
 from renders.states import TERMINAL, WRITES, Kind, Sort, Status
-
-
-class IdempotencyKeyField(models.CharField):
-    """`render-job-<row id>`, written when the row is inserted and never again."""
-
-    def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        key = f"render-job-{model_instance.pk}"
-        setattr(model_instance, self.attname, key)
-        return key
 
 
 class RenderJob(models.Model):
@@ -189,11 +182,14 @@ class RenderJob(models.Model):
 
     @property
     def artifacts(self) -> list[dict[str, Any]]:
-        """The finished media: `type`, `content_type`, `url`, and `file` where stored.
+        """The finished media (copies): `type`, `content_type`, `url`, and `file` where stored.
 
         `failures` counts the tries to store one that failed.
         """
-        return list((self.result or {}).get("artifacts", []))
+        return [
+            {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)
+            for artifact in (self.result or {}).get("artifacts", [])
+        ]
 
 
 class RenderEvent(models.Model):

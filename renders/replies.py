@@ -4,11 +4,11 @@ Source of every fact: the public Sume API as written down in the project's API n
 with or without the `data` envelope, unknown fields ignored, odd values read as missing.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from renders.hiding import Link, unsigned
 from renders.pacing import parse_delay
 from renders.states import Status
 
@@ -27,10 +27,6 @@ ENDINGS = {
 }
 RUNNING = frozenset({"queued", "processing", "running", "pending"})
 MAX_TEXT = 2_000
-# A shorter one is a stand-in for a try: taking it out would garble the texts.
-SHORTEST_SECRET = 8
-# What follows the path of an address can be a signature: no error text keeps it.
-SIGNATURE = re.compile(r"(https?://[^\s?#]+)[?#]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,16 +80,6 @@ def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
         return ""
     printable = "".join(c if c in "\n\t" or c >= " " else "\ufffd" for c in value[:longest])
     return printable.encode("utf-8", "replace").decode("utf-8").strip()
-
-
-def hide(fault: SumeFault, secret: str) -> SumeFault:
-    """The fault without a secret that its texts repeat."""
-    if len(secret) < SHORTEST_SECRET:
-        return fault
-    code, message, request_id = (
-        text.replace(secret, "[removed]") for text in (fault.code, fault.message, fault.request_id)
-    )
-    return SumeFault(code, message, fault.retryable, request_id)
 
 
 def read_accepted(payload: Any) -> Accepted | None:
@@ -151,7 +137,7 @@ def read_result(payload: Any) -> JobResult | None:
         if url:
             artifacts.append(
                 {
-                    "url": url,
+                    "url": Link(url),
                     "type": clean_text(item.get("type"), longest=50),
                     "content_type": clean_text(item.get("content_type"), longest=100),
                 }
@@ -195,7 +181,7 @@ def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
     retryable = error.get("retryable")
     return SumeFault(
         code=clean_text(error.get("code"), longest=100),
-        message=SIGNATURE.sub(r"\1?[removed]", " ".join(part for part in parts if part))[:MAX_TEXT],
+        message=unsigned(" ".join(part for part in parts if part))[:MAX_TEXT],
         retryable=retryable if isinstance(retryable, bool) else None,
         request_id=clean_text(error.get("request_id"), longest=100),
     )

@@ -64,7 +64,7 @@ def create_renders(
         owner = fields.pop("user", None) or user
         if isinstance(fields.get("params"), Mapping):
             fields["params"] = dict(fields["params"])
-        unknown = sorted(fields.keys() - set(REQUEST_FIELDS))
+        unknown = sorted(map(repr, fields.keys() - set(REQUEST_FIELDS)))
         if unknown:
             raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
         cleaned = clean_request(fields.pop("prompt", ""), **fields)

@@ -138,13 +138,15 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     else:
         return _rejected(render, claim, error)
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
+    # Whatever a server says that fails in the middle: it may have taken the job before.
+    unknown = isinstance(error, OutcomeUnknown) or error.status >= 500
     won = RenderJob.objects.release(
         render.pk,
         claim.at,
         not_before=now + timedelta(seconds=wait),
         code=error.code,
         message=str(error),
-        unknown_at=now if isinstance(error, OutcomeUnknown) else None,
+        unknown_at=now if unknown else None,
     )
     if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
         return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing

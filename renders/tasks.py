@@ -1,7 +1,8 @@
 """Celery's side: thin tasks, ids and tokens in, the next steps out.
 
-`task_routes` in the project's settings sends them to two queues: `renders.poll` for reads that
-wait for their time, `renders.submit` for everything that shall start at once.
+`task_routes` in the project's settings sends them to three queues: `renders.poll` for reads that
+wait for their time, `renders.submit` for the line, and `renders.finish` for all that a long line
+must not hold up: finishing, cancels, the sweep.
 """
 
 from functools import lru_cache
@@ -41,7 +42,7 @@ def finish_render(render_id: str) -> str:
 @shared_task
 def cancel_render(render_id: str) -> None:
     """Ask Sume to cancel one render."""
-    cancellation.cancel(UUID(render_id), sume())
+    _follow(cancellation.cancel(UUID(render_id), sume()))
 
 
 @shared_task(ignore_result=True)

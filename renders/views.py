@@ -96,10 +96,13 @@ def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     if found.get("file"):
         with suppress(FileNotFoundError):
             return _stored(row, index, found["file"], media_type(found))
-    url = str(found.get("url") or "")
+    url = found.get("url") or ""
     if not url.lower().startswith(("http://", "https://")):
         raise Http404("This artifact is neither stored nor linked.")
-    response = HttpResponseRedirect(url)
+    try:
+        response = HttpResponseRedirect(url)
+    except ValueError:
+        raise Http404("The address of this artifact cannot be read.") from None
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"
     return response

@@ -10,12 +10,12 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import admission, claims, gate, services, submission
+from renders import admission, cancellation, claims, gate, services, submission
 from renders.connections import redis_client, sume
 from renders.exceptions import BackOff
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
-from renders.states import CANCELING, Sort
+from renders.states import Sort
 from renders.steps import Step
 from renders.sweep import sweep
 from tests.integration import engine
@@ -320,14 +320,29 @@ def test_cancels_are_counted_and_have_a_share_of_their_own(settings: Any, sandbo
     settings.RENDERS |= {"WRITES_PER_MINUTE": 40}
     renders = make(50)
     assert sum(len(claim(render)) for render in renders) == 38
-    assert [claims.claim_write(renders[0].pk, CANCELING) for _ in range(3)] == [True, True, False]
+    assert [len(claims.claim_cancel(renders[0].pk).renders) for _ in range(3)] == [1, 1, 0]
 
 
 def test_a_cancel_is_not_sent_with_a_refused_key(sandbox: Sandbox) -> None:
     [render] = make(1)
     sandbox.faults.add("unauthorized", on="submit")
     engine.submit(render)
-    assert not claims.claim_write(render.pk, CANCELING)
+    assert not claims.claim_cancel(render.pk).renders
+
+
+def test_a_cancel_may_be_the_one_that_tries(settings: Any, sandbox: Sandbox) -> None:
+    """With nothing to send, it alone can find out that the key works again."""
+    first, second = make(2)
+    engine.submit(first)
+    services.cancel_render(first)
+    sandbox.faults.add("unauthorized", on="cancel")
+    assert cancellation.cancel(first.pk, sume()) == []
+    gate.resume()
+    assert claims.claim_cancel(first.pk).probe
+    assert not claims.claim_cancel(first.pk).renders
+    engine.age_gates(10)
+    assert cancellation.cancel(first.pk, sume()) == [Step("submit", second.pk)]
+    assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
 
 
 # --- Messages -------------------------------------------------------------------------------

@@ -221,8 +221,7 @@ class World:
             return polling.poll(step.render_id, step.token, sume(), engine.leases())
         if step.do == "finish":
             return finishing.finish(step.render_id, sume(), engine.leases())
-        cancellation.cancel(step.render_id, sume())
-        return []
+        return cancellation.cancel(step.render_id, sume())
 
     def deliver_all(self, steps: list[Step]) -> list[Step]:
         """Deliver these and what follows at once; return what follows later."""

@@ -160,6 +160,10 @@ def test_a_failed_render_without_a_reason_gets_it_from_the_record(
     tick = threading.Event()
     while not sandbox.ledger.refunds:
         tick.wait(0.05)
+    sandbox.faults.add("not_found", on="record")
+    [again] = engine.finish(render)  # it may not be known everywhere yet
+    assert again.do == "finish"
+    assert not render.handled_at
     engine.finish(render)
     assert render.error_code == "generation_failed"
     assert render.error_message

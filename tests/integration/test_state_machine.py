@@ -326,7 +326,7 @@ class Renders(RuleBasedStateMachine):
         elif step.do == "finish":
             self._add(finishing.finish(step.render_id, client, engine.leases()))
         else:
-            cancellation.cancel(step.render_id, client)
+            self._add(cancellation.cancel(step.render_id, client))
 
     def _add(self, steps: list[Step]) -> None:
         self.bag += steps

@@ -33,7 +33,7 @@ from renders.exceptions import (
     RendersError,
     SumeError,
 )
-from renders.replies import SumeFault
+from renders.replies import MAX_TEXT, SumeFault
 from renders.states import Status
 
 KEY = "sk-canary-5up3r"
@@ -960,6 +960,19 @@ def test_no_hidden_cause_holds_the_key(server, calls, answer):
         found = found.__context__ or found.__cause__
         shown = traceback.TracebackException.from_exception(found, capture_locals=True)
         assert [frame.name for frame in shown.stack if KEY in str(frame.locals)] == []
+
+
+def test_the_key_is_taken_out_before_a_text_is_cut(server, calls):
+    server.will(reply(401, error(message="x" * (MAX_TEXT - 9) + KEY)))
+
+    assert KEY[:8] not in str(raised_by(calls.submit))
+
+
+@pytest.mark.parametrize("name", ["sume_status", "request_id"])
+def test_no_word_of_a_reply_is_the_key(server, calls, name):
+    server.will(reply(200, {"data": {"sume_status": "a", "request_id": "b", name: KEY}}))
+
+    assert KEY not in repr(calls.submit())
 
 
 def test_an_unusable_key_is_not_shown_either():

@@ -6,7 +6,19 @@ import traceback
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from renders.conf import Conf, Setting, conf, count, flag, hours, plan, seconds, text
+from renders.conf import (
+    Conf,
+    Setting,
+    conf,
+    count,
+    flag,
+    hours,
+    plan,
+    redis_address,
+    seconds,
+    secret,
+    text,
+)
 
 SETTINGS = {name: value for name, value in vars(Conf).items() if isinstance(value, Setting)}
 NAMES = sorted(SETTINGS)
@@ -16,7 +28,8 @@ def read_by(parse) -> list[str]:
     return [name for name in NAMES if SETTINGS[name].parse is parse]
 
 
-SECONDS, COUNTS, FLAGS, TEXTS = read_by(seconds), read_by(count), read_by(flag), read_by(text)
+SECONDS, COUNTS, FLAGS = read_by(seconds), read_by(count), read_by(flag)
+TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS = read_by(hours), read_by(plan)
 
 
@@ -179,3 +192,22 @@ def test_the_plan_sets_the_limits_that_are_not_given(settings, given, writes, at
 
     assert (conf.writes_per_minute, conf.max_in_flight) == (writes, at_once)
     assert conf.reads_per_minute == 40 * writes
+
+
+@pytest.mark.parametrize("mark", ["/", "#", "?"])
+def test_an_address_of_redis_that_cannot_be_read_shows_no_part_of_the_password(settings, mark):
+    settings.RENDERS = {"REDIS_URL": f"redis://:s3cret{mark}pass@redis.example:6379/0"}
+
+    with pytest.raises(ImproperlyConfigured, match="a password's") as caught:
+        _ = conf.REDIS_URL
+
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "s3cret" not in "".join(shown.format())
+
+
+@pytest.mark.parametrize("name", ["API_KEY", "REDIS_URL"])
+def test_what_can_be_a_secret_is_not_shown(settings, name):
+    settings.RENDERS = {name: "redis://:s3cret@redis.example"}
+
+    assert "s3cret" in getattr(conf, name)
+    assert "s3cret" not in repr([getattr(conf, name)])

@@ -104,8 +104,8 @@ def test_a_fault_of_our_own_is_not_taken_for_an_outage(monkeypatch):
     ("do", "queue"),
     [
         ("submit", "renders.submit"),
-        ("finish", "renders.submit"),
-        ("cancel", "renders.submit"),
+        ("finish", "renders.finish"),
+        ("cancel", "renders.finish"),
         ("poll", "renders.poll"),
     ],
 )

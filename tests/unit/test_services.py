@@ -99,6 +99,7 @@ def test_many_renders_take_few_statements(django_assert_max_num_queries, followe
         ({"prompt": "a fox", "size": "1024"}, "request"),
         ({"prompt": "a fox", "status": "completed"}, "request"),
         ({"prompt": "a fox", "id": "1"}, "request"),
+        ({"prompt": "a fox", 7: "1", None: 1, "\ud800": 1}, "request"),
     ],
     ids=repr,
 )
@@ -107,6 +108,7 @@ def test_one_bad_request_stores_none(followed, committed, bad, field):
         services.create_renders([{"prompt": "a fox"}, bad, {"prompt": "a hen"}])
 
     assert caught.value.field == field
+    str(caught.value).encode()  # it can be shown
     assert not RenderJob.objects.exists()
     assert followed == []
 

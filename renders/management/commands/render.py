@@ -1,7 +1,6 @@
 """`manage.py render`: create renders and follow them. A worker must be running."""
 
 import argparse
-import json
 import math
 import sys
 from typing import Any
@@ -19,6 +18,7 @@ from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.services import create_renders
 from renders.states import Kind
+from renders.validation import parse_json
 
 NOT_AS_ASKED = 1
 USAGE = 2
@@ -136,10 +136,11 @@ def parameter(text: str) -> tuple[str, Any]:
     if not key or not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=JSON")
     try:
-        return key, json.loads(value)
+        return key, parse_json(value)
     except ValueError:
+        hint = f"'{key}=\"{value[:40]}\"'"
         raise argparse.ArgumentTypeError(
-            f"the value of {key} is not JSON; text needs its quotes: '{key}=\"{value}\"'"
+            f"the value of {key} is not JSON; text needs its quotes: {hint}"
         ) from None
 
 
@@ -168,7 +169,7 @@ def find_user(name: str | None) -> Any:
     model = get_user_model()
     try:
         return model._default_manager.get_by_natural_key(name)
-    except model.DoesNotExist:
+    except (model.DoesNotExist, ValueError):  # no name at all: bytes that are no text
         raise CommandError(
             f"There is no user {name!r}. Create one with: python manage.py createsuperuser",
             returncode=USAGE,

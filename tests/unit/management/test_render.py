@@ -141,11 +141,24 @@ def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> No
         (["a", "--timeout", "-1"], "above zero"),
         (["a", "--timeout", "nan"], "above zero"),
         (["a", "--kind", "song"], "invalid choice"),
+        # What a shell hands over where it is no text: half a surrogate pair for each byte.
+        (["a \udcff"], "Half of a surrogate pair"),
+        (["a", "--user", "\udcff"], "There is no user"),
+        (["a", "--model", "\udcff"], "Half of a surrogate pair"),
+        (["a", "--reference", "\udcff"], "Half of a surrogate pair"),
+        (["a", "--param", 'style="\\ud800"'], "Half of a surrogate pair"),
+        (["a", "--param", 'style="\\u0000"'], "NUL characters cannot be stored"),
+        (["a", "--param", "seed=NaN"], "is not JSON"),
+        (["a", "--param", "seed=1e400"], "NaN and infinity"),
+        (["a", "--param", f"seed={'9' * 5000}"], "is not JSON"),
+        (["a", "--param", f"seed={'[' * 100_000}"], "is not JSON"),
+        (["a", "--priority", "9" * 5000], "invalid int value"),
     ],
 )
 def test_wrong_usage_is_told_and_nothing_is_stored(arguments: list[str], words: str) -> None:
-    with pytest.raises(CommandError, match=words):
+    with pytest.raises(CommandError, match=words) as caught:
         render(*arguments)
+    str(caught.value).encode("utf-8", "backslashreplace")
     assert not RenderJob.objects.exists()
 
 
