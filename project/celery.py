@@ -1,11 +1,27 @@
 """The Celery app: `celery -A project worker`, `celery -A project beat`."""
 
+import logging
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import worker_ready
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 app = Celery("project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+logger = logging.getLogger(__name__)
+
+
+@worker_ready.connect
+def warn_of_sqlite(sender: Any, **kwargs: Any) -> None:
+    """Greenlets share one thread, and SQLite makes it wait for a lock that one of them holds."""
+    if sender.pool.is_green and settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        logger.warning(
+            "SQLite and greenlets: a receiver that waits (for the network, say) stops this whole "
+            'worker, and writes fail with "database is locked". Use PostgreSQL, or -P threads.'
+        )

@@ -38,3 +38,5 @@ from project.settings import *  # noqa: E402, F403
 INSTALLED_APPS = [*project_settings.INSTALLED_APPS, "tests.effects"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SECRET_KEY = "tests-only"
+# Workers and beat of one test live elsewhere on Earth.
+TIME_ZONE = CELERY_TIMEZONE = os.environ.get("TESTS_TIME_ZONE") or project_settings.TIME_ZONE

@@ -1,6 +1,7 @@
 """A receiver whose behaviour a prompt chooses, until the file `EFFECTS_MARKER` exists.
 
-`[slow]` takes its time with the effect written and not committed; `[raise]` fails.
+`[slow]` takes its time with the effect written and not committed; `[raise]` fails. `[pause]`
+always waits for a second there.
 """
 
 import os
@@ -23,5 +24,7 @@ def count_effect(sender: type[RenderJob], render: RenderJob, **kwargs: Any) -> N
         # A test kills this process here.
         marker.write_text(str(os.getpid()))
         time.sleep(60)
+    if "[pause]" in render.prompt:
+        time.sleep(1)
     if "[raise]" in render.prompt and not marker.exists():
         raise RuntimeError("this receiver fails")

@@ -18,6 +18,7 @@ from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.sandbox import Sandbox
 from tests.integration.stack import Stack
+from tests.rabbitmq import RabbitMQ
 from tests.servers import postgresql
 
 
@@ -137,3 +138,18 @@ def stack(
     yield stack
     stack.stop()
     stack.assert_sound()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
+    with RabbitMQ(tmp_path_factory.mktemp("rabbitmq")) as node:
+        yield node
+
+
+@pytest.fixture
+def rabbitmq(rabbitmq_of_session: RabbitMQ, stack: Stack) -> RabbitMQ:
+    """A running node that is the broker of whatever the stack starts."""
+    if not rabbitmq_of_session.alive:
+        rabbitmq_of_session.start()
+    stack.environment["CELERY_BROKER_URL"] = rabbitmq_of_session.url
+    return rabbitmq_of_session

@@ -21,7 +21,10 @@ PATIENCE_SECONDS = 30
 
 
 class Stack:
-    """What a test drives. `sandbox.ledger` says what was billed and read."""
+    """What a test drives. `sandbox.ledger` says what was billed and read.
+
+    What a test writes into `environment` holds for the processes that it starts afterwards.
+    """
 
     def __init__(
         self, folder: Path, database_url: str, redis: EmbeddedRedis, sandbox: Sandbox
@@ -30,7 +33,7 @@ class Stack:
         self.sandbox = sandbox
         self.marker = folder / "marker"
         self._folder = folder
-        self._environment = {
+        self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url,
@@ -68,12 +71,23 @@ class Stack:
         child = Child(
             name,
             [sys.executable, *arguments],
-            environment=self._environment,
+            environment=self.environment,
             log=self._folder / f"{name}.log",
             cwd=settings.BASE_DIR,
         )
         self._workers.append(child)
         return child
+
+    def beat(self) -> Child:
+        """Start beat, which sweeps every `SWEEP_SECONDS`."""
+        schedule = str(self._folder / "schedule")
+        return self.run("beat", "-m", "celery", "-A", "project", "beat", "-s", schedule)
+
+    def command(self, *words: str) -> None:
+        """Run a command of `manage.py` as a person would, with the stack's own broker."""
+        command = self.run(words[0], "manage.py", *words)
+        self.until(lambda: not command.alive)
+        assert command.process.returncode == 0, command.output()
 
     def kill(self, worker: Child) -> None:
         """SIGKILL the worker and all of its processes."""

@@ -116,23 +116,6 @@ def test_a_render_made_while_the_broker_is_down_ends_later(stack: Stack) -> None
     assert render.status == "completed"
 
 
-def test_a_worker_goes_on_by_itself_after_redis_was_away_while_polls_waited(stack: Stack) -> None:
-    stack.sandbox.faults.add("odd_poll", on="status", argument="huge", times=4)
-    worker = stack.worker()
-    renders = stack.create(*(f"fox {number}" for number in range(4)))
-    # The polls wait for the longest time there is: 5 s.
-    stack.until(lambda: sum(r.poll_count for r in RenderJob.objects.all()) >= 4, child=worker)
-    stack.redis.halt()
-    stack.until(lambda: worker.has_written("Connection to broker lost"), child=worker)
-    stack.redis.start()
-
-    stack.until_handled()
-
-    assert worker.alive
-    assert RenderJob.objects.filter(status="completed").count() == len(renders)
-    assert "Traceback" not in stack.logs()
-
-
 def test_a_worker_killed_while_receivers_run_has_their_effect_once(stack: Stack) -> None:
     worker = stack.worker()
     [render] = stack.create("[slow] receivers")

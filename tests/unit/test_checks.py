@@ -6,6 +6,7 @@ import pytest
 from django.core.checks import Error, Warning, run_checks
 from django.db import connections
 
+from project.settings import broker_options
 from renders.checks import check_settings
 from renders.conf import Conf
 
@@ -109,6 +110,17 @@ def test_a_broker_without_such_a_patience_is_fine(settings):
     assert found() == []
 
     del settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "patience"),
+    [("redis://host/0", 1800), ("rediss://host/0", 1800), ("amqp://host//", None)],
+)
+def test_each_broker_gets_the_options_it_understands(settings, url, patience):
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(url)
+
+    assert settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("visibility_timeout") == patience
     assert found() == []
 
 

@@ -3,6 +3,8 @@
 import json
 import logging
 import uuid
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from kombu.exceptions import OperationalError
@@ -120,3 +122,17 @@ def test_what_shall_start_at_once_never_queues_behind_reads_that_wait(do, queue)
 def test_reads_leave_no_rows_of_results():
     assert tasks.poll_render.ignore_result
     assert tasks.sweep_renders.ignore_result
+
+
+@pytest.mark.parametrize("moment", ["2026-03-08T05:28", "2026-11-01T04:28", "2026-11-01T05:00"])
+def test_a_countdown_is_as_long_as_ever_where_clocks_change(moment):
+    """Two minutes before an hour is left out, and before and within one that comes twice."""
+    now = datetime.fromisoformat(f"{moment}+00:00")
+    zone = ZoneInfo("America/St_Johns")
+
+    message = app.amqp.as_task_v2(
+        "id", "task", countdown=300, expires=300, now=now.astimezone(zone), timezone=zone
+    )
+
+    for name in ("eta", "expires"):
+        assert datetime.fromisoformat(message.headers[name]) - now == timedelta(seconds=300)
