@@ -9,7 +9,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from renders.conf import Conf, Setting, conf
 
-ABOVE_ZERO = ("REQUEST_TIMEOUT_SECONDS", "MIN_POLL_SECONDS", "SWEEP_SECONDS", "SWEEP_BATCH")
+ABOVE_ZERO = (
+    "REQUEST_TIMEOUT_SECONDS",
+    "MIN_POLL_SECONDS",
+    "SWEEP_SECONDS",
+    "SWEEP_BATCH",
+    "PAUSE_SECONDS",
+    "MAX_PAUSE_SECONDS",
+)
 
 
 @register("renders", Tags.compatibility)

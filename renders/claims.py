@@ -6,7 +6,7 @@ there is room, so a long line needs one message at a time and a closed gate none
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from renders.admission import Load, Room
 from renders.conf import conf
 from renders.models import Gate, RenderJob
 from renders.queries import RenderQueries
-from renders.states import CANCELING, IN_FLIGHT, Sort
+from renders.states import CANCELING, Sort, Status
 from renders.steps import Step
 
 # Shortest wait of the message that goes on with the line: several places open meanwhile.
@@ -95,9 +95,13 @@ def load(now: datetime) -> Load:
     """What is on its way; call it under the lock of the gate."""
     renders = RenderJob.objects
     writes = renders.writes_since(now - timedelta(seconds=gate.WINDOW_SECONDS))
+    # What is overdue may never end: from then on, Sume itself says when it is full.
+    hours = conf.OVERDUE_HOURS
+    sent_after = now - timedelta(hours=hours) if hours else datetime.min.replace(tzinfo=UTC)
     return Load(
         # Each status has an index of its own.
-        in_flight=sum(renders.filter(status=status).count() for status in IN_FLIGHT),
+        in_flight=renders.filter(status=Status.SUBMITTING).count()
+        + renders.filter(status=Status.SUBMITTED, submitted_at__gt=sent_after).count(),
         unsure=renders.unsure().count(),
         writes=[*writes.values_list("at", flat=True)[: conf.writes_per_minute]],
     )

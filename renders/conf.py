@@ -133,7 +133,9 @@ class Conf:
         30.0, seconds, "Overall deadline of one HTTP request to Sume, connecting included."
     )
     LEASE_MARGIN_SECONDS = Setting(
-        15.0, seconds, "Added to the time-out for the lease's life and before a poll is overdue."
+        15.0,
+        seconds,
+        "Added to the time-out for the lease's life and before a poll has stopped.",
     )
     DEFAULT_POLL_SECONDS = Setting(
         15.0, seconds, "Wait before the next read where Sume's reply names none."
@@ -166,7 +168,9 @@ class Conf:
         24.0, hours, "A render that Sume has not taken by then fails; 0: never."
     )
     OVERDUE_HOURS = Setting(
-        6.0, hours, "A job that runs longer is shown as overdue and rarely read; 0: never."
+        6.0,
+        hours,
+        "A job that runs longer is shown as overdue and read rarely; 0: never.",
     )
     MAX_PROMPT_LENGTH = Setting(20_000, count, "Longest prompt, in characters.")
     SAVE_MEDIA = Setting(True, flag, "Store the finished pictures and clips (1) or only link (0).")

@@ -212,6 +212,16 @@ def test_a_render_that_is_refused_makes_room_for_the_next(settings: Any) -> None
     assert engine.submit(bad) == [Step("finish", bad.pk), Step("submit", good.pk)]
 
 
+def test_jobs_that_sume_never_ends_hold_no_place_for_ever(settings: Any) -> None:
+    settings.RENDERS |= {"MAX_IN_FLIGHT": 1, "OVERDUE_HOURS": 6}
+    first, second = make(2)
+    engine.submit(first)
+    assert claim(second) == []
+    long_ago = timezone.now() - timedelta(hours=6)
+    RenderJob.objects.filter(pk=first.pk).update(submitted_at=long_ago)
+    assert claim(second) == [second.pk]
+
+
 def test_sumes_last_word_on_places_is_kept_to(sandbox: Sandbox) -> None:
     renders = make(4)
     engine.submit(renders[0])

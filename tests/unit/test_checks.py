@@ -194,7 +194,14 @@ def test_no_message_shows_a_value(settings):
 
 
 @pytest.mark.parametrize(
-    "name", ["REQUEST_TIMEOUT_SECONDS", "MIN_POLL_SECONDS", "SWEEP_SECONDS", "SWEEP_BATCH"]
+    "name",
+    [
+        "REQUEST_TIMEOUT_SECONDS",
+        "MIN_POLL_SECONDS",
+        "SWEEP_SECONDS",
+        "SWEEP_BATCH",
+        "PAUSE_SECONDS",
+    ],
 )
 def test_a_zero_that_stops_the_work_is_an_error(settings, name):
     settings.RENDERS = {**GOOD, name: 0}
