@@ -11,10 +11,10 @@ os.environ.setdefault("SUME_API_KEY", "test-key")
 # Nothing listens here: a test that reaches for a server it did not start fails at once.
 os.environ.setdefault("SUME_BASE_URL", "http://127.0.0.1:9")
 # The integration tests start their own Redis here.
-os.environ["REDIS_URL"] = os.environ.get("TESTS_REDIS_URL") or (
-    f"redis://127.0.0.1:{free_port()}/0"
-)
-os.environ["TESTS_REDIS_URL"] = os.environ["REDIS_URL"]
+# One for each of pytest's processes; what these start, inherits it.
+own = "TESTS_REDIS_URL" + os.environ.get("PYTEST_XDIST_WORKER", "")
+os.environ["REDIS_URL"] = os.environ.get(own) or f"redis://127.0.0.1:{free_port()}/0"
+os.environ[own] = os.environ["REDIS_URL"]
 
 # Short times, so that no test waits longer than it must.
 for name, value in {

@@ -148,7 +148,10 @@ def test_a_running_job_is_read_whole(payload):
     assert status.fault.code == status.fault.message == ""
 
 
-@pytest.mark.parametrize("spell", [str.lower, str.upper, str.title, " {} ".format], ids=repr)
+SPELLINGS = {"lower": str.lower, "upper": str.upper, "title": str.title, "spaces": " {} ".format}
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
 @pytest.mark.parametrize(("word", "ending"), ENDED.items())
 def test_every_spelling_of_an_end_is_known(word, ending, spell):
     status = read_status({"data": {"sume_status": spell(word)}})
