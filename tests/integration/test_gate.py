@@ -11,7 +11,15 @@ from renders import claims, gate, services
 from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import kill_group
-from renders.exceptions import BackOff, Closed, OutcomeUnknown, Paused, Rejected
+from renders.exceptions import (
+    BackOff,
+    Closed,
+    NotFound,
+    NotReady,
+    OutcomeUnknown,
+    Paused,
+    Rejected,
+)
 from renders.models import Gate, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
@@ -272,9 +280,13 @@ def test_a_refusal_of_one_request_is_no_refusal_of_the_key(
     assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
 
 
-def test_a_rejected_read_raises_what_sume_said() -> None:
+@pytest.mark.parametrize("error", [Rejected, NotFound, NotReady])
+def test_a_read_that_is_rejected_shows_that_the_key_is_taken(error: Any) -> None:
     def refuse() -> int:
-        raise Rejected("no", code="x")
+        raise error("no", code="x")
 
-    with pytest.raises(Rejected):
+    gate.pause(Sort.READS, REFUSED)
+    gate.resume()
+    with pytest.raises(error):
         gate.read(refuse)
+    assert Gate.objects.get(pk=Sort.READS).refusals == 0
