@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from renders.conf import conf
-from renders.gate import WINDOW_SECONDS, shut
+from renders.gate import WINDOW_SECONDS, shut, trying
 from renders.models import Gate
 from renders.states import Sort
 
@@ -47,8 +47,8 @@ def room(gate: Gate, load: Load, now: datetime) -> Room:
     """How many renders may be sent now, by all that limits them."""
     if closed := shut(gate, now):
         return Room(opens_at=closed.until)
-    if gate.refusals and gate.probe_until and gate.probe_until > now:
-        return Room()  # whoever tries says how it goes on
+    if gate.refusals and trying(gate, now):
+        return Room(opens_at=gate.probe_until)
     # Some are left for cancels, which save money.
     most = conf.writes_per_minute - conf.writes_per_minute // CANCELS_SHARE
     left = most - len(load.writes)
@@ -71,18 +71,24 @@ def room(gate: Gate, load: Load, now: datetime) -> Room:
 
 def entered(gate: Gate, count: int, probe: bool, now: datetime) -> None:
     """Note, under the lock, that so many renders are on their way."""
-    if gate.capacity is not None:
+    if count and gate.capacity is not None:
         gate.capacity -= count
-        if gate.capacity < 0:  # it asks whether the old word still holds
+        if gate.capacity <= 0:  # taken, or asked whether an old word still holds
             gate.capacity, gate.capacity_at = 0, now
     if probe:
         gate.probe_until = now + timedelta(seconds=conf.grace_seconds)
     gate.save(update_fields=["capacity", "capacity_at", "probe_until"])
 
 
+def wakes(gate: Gate | None, at: datetime, now: datetime) -> bool:
+    """Whether a message that is on its way goes on with the line by that time."""
+    soon = now + timedelta(seconds=0.05)  # this may be that message, come a little early
+    return bool(gate and gate.wake_at and soon < gate.wake_at <= at)
+
+
 def to_wake(gate: Gate, at: datetime, now: datetime) -> bool:
     """Whether a message shall wait for that time, under the lock; False if one does already."""
-    if gate.wake_at and now < gate.wake_at <= at:
+    if wakes(gate, at, now):
         return False
     gate.wake_at = at
     gate.save(update_fields=["wake_at"])
@@ -92,7 +98,8 @@ def to_wake(gate: Gate, at: datetime, now: datetime) -> bool:
 def accepted(capacity: int | None, on_their_way: int) -> None:
     """Note what Sume told about its queue; `on_their_way` are submits it may not have counted."""
     left = None if capacity is None else max(0, min(capacity, MOST_CAPACITY) - on_their_way)
-    Gate.objects.filter(pk=Sort.WRITES).update(capacity=left, capacity_at=timezone.now())
+    now = timezone.now()
+    Gate.objects.filter(pk=Sort.WRITES).update(capacity=left, capacity_at=now, back_offs=0)
 
 
 def freed() -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from renders import claims, gate
+from renders.claims import Claim
 from renders.client import SumeClient
 from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
 from renders.models import RenderJob
@@ -13,8 +14,6 @@ from renders.states import Sort, Status
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
-# The pause after a refusal that names no time.
-BACK_OFF_SECONDS = 5.0
 
 
 def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
@@ -33,24 +32,24 @@ def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
     try:
         client.cancel(render.sume_job_id, f"render-cancel-{render.pk}")
         answer = "Sume canceled it."
-    except Paused as error:
+    except (Paused, BackOff) as error:
         gate.pause(Sort.WRITES, error)
-        return []
-    except BackOff as error:
-        gate.pause(Sort.WRITES, error, error.retry_after or BACK_OFF_SECONDS)
-        return []
+        return claims.next_in_line()
     except SumeError as error:
         # Sume may not know everywhere yet what it has just accepted: 404 is no answer.
         if not isinstance(error, Rejected) or isinstance(error, NotFound):
             logger.warning("Asking to cancel render %s failed: %s.", render.pk, error.code)
-            if claim.probe:
-                gate.failed(Sort.WRITES)
-            return []
+            return _tried(claim, isinstance(error, NotFound))
         answer = f"Too late, or not possible: {error} ({error.code})"
     _record(render, answer)
+    return _tried(claim, True)
+
+
+def _tried(claim: Claim, answered: bool) -> list[Step]:
+    """If it was the one that tries after a refusal: whether the key is taken again."""
     if not claim.probe:
         return []
-    gate.passed(Sort.WRITES)
+    (gate.passed if answered else gate.failed)(Sort.WRITES)
     return claims.next_in_line()
 
 

@@ -5,8 +5,10 @@ named if its turn has come, else whoever's turn it is. Each claim has the next o
 there is room, so a long line needs one message at a time and a closed gate none.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -15,13 +17,16 @@ from django.utils import timezone
 from renders import admission, gate
 from renders.admission import Load, Room
 from renders.conf import conf
+from renders.exceptions import Closed
 from renders.models import Gate, RenderJob
 from renders.queries import RenderQueries
-from renders.states import CANCELING, Sort, Status
+from renders.states import CANCELING, SENDING, Sort, Status
 from renders.steps import Step
 
 # Shortest wait of the message that goes on with the line: several places open meanwhile.
 SHORTEST_WAKE_SECONDS = 1.0
+# From the claim to the POST; below the margin in `gate.WINDOW_SECONDS`.
+LATEST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,9 @@ class Claim:
 def claim(named: UUID, limit: int = 1) -> Claim:
     """Claim up to `limit` renders, `named` first if its turn has come."""
     now = timezone.now()
-    if gate.closed(Sort.WRITES, now) or not line(now).exists():
+    if closed := gate.closed(Sort.WRITES, now):
+        return Claim(steps=_wake_after(closed))
+    if not line(now).exists():
         return Claim()
     with transaction.atomic():
         row = gate.lock(Sort.WRITES)
@@ -57,11 +64,25 @@ def claim(named: UUID, limit: int = 1) -> Claim:
     return Claim(pks, now, room.probe, last or room.probe, steps)
 
 
+def in_time(pk: UUID, claim: Claim) -> bool:
+    """Whether it may be sent now: a worker that stalled since it claimed takes a POST anew."""
+    if 0 <= (timezone.now() - claim.at).total_seconds() < LATEST_SECONDS:
+        return True
+    with transaction.atomic():
+        row = gate.lock(Sort.WRITES)
+        now = timezone.now()
+        writes = len(load(now).writes)
+        if gate.shut(row, now) or writes >= conf.writes_per_minute:
+            return False
+        RenderJob.objects.log(pk, SENDING)
+    return True
+
+
 def next_in_line() -> list[Step]:
     """The step to take where a place may be free: the first in line, if any, is sent."""
     now = timezone.now()
-    if gate.closed(Sort.WRITES, now):
-        return []
+    if closed := gate.closed(Sort.WRITES, now):
+        return _wake_after(closed)
     return [Step("submit", pk) for pk in line(now).pks(1)]
 
 
@@ -74,7 +95,7 @@ def claim_cancel(pk: UUID) -> Claim:
         row = gate.lock(Sort.WRITES)
         now = timezone.now()
         probe = row.refusals > 0
-        if probe and row.probe_until and row.probe_until > now:
+        if probe and gate.trying(row, now):
             return Claim()
         if row.paused_until and row.paused_until > now:
             return Claim()
@@ -94,7 +115,7 @@ def line(now: datetime) -> RenderQueries:
 def load(now: datetime) -> Load:
     """What is on its way; call it under the lock of the gate."""
     renders = RenderJob.objects
-    writes = renders.writes_since(now - timedelta(seconds=gate.WINDOW_SECONDS))
+    writes = renders.writes_around(now, gate.WINDOW_SECONDS)
     # What is overdue may never end: from then on, Sume itself says when it is full.
     hours = conf.OVERDUE_HOURS
     sent_after = now - timedelta(hours=hours) if hours else datetime.min.replace(tzinfo=UTC)
@@ -110,6 +131,8 @@ def load(now: datetime) -> Load:
 def _take(named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
     """Claim within the room; where no fresh one may go, one that has a place may."""
     waiting, places = line(now), room.fresh
+    if room.probe:  # what was refused itself lets the others try first
+        waiting = waiting.order_by("submit_attempts", "-priority", "created_at")
     if not places and room.any:
         waiting, places = waiting.unsure(), room.any
     if not places:
@@ -117,18 +140,36 @@ def _take(named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
     if not conf.FAIR:
         return RenderJob.objects.claim_next(waiting, now, named, within=places, limit=limit)
     taken: list[UUID] = []
+    served: Counter[Any] = Counter()
     while len(taken) < min(limit, places):
-        user = waiting.whose_turn()
+        user = waiting.whose_turn(served)
         theirs = waiting.filter(created_by=user)
         pks = RenderJob.objects.claim_next(theirs, now, named, within=places, limit=1)
         if not pks:
             break
         taken += pks
+        served[user] += 1
     return taken
 
 
 def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:
     """One message, whoever asks, that goes on with the line at that time."""
     at = max(at, now + timedelta(seconds=SHORTEST_WAKE_SECONDS))
-    wait = min((at - now).total_seconds(), conf.MAX_POLL_SECONDS)
+    at = min(at, now + timedelta(seconds=conf.MAX_POLL_SECONDS))
+    wait = (at - now).total_seconds()
     return [Step("submit", pk, wait)] if admission.to_wake(row, at, now) else []
+
+
+def _wake_after(closed: Closed) -> list[Step]:
+    """The one message that goes on with the line when the pause is over."""
+    if closed.until is None:
+        return []
+    now = timezone.now()
+    until = max(closed.until, now)
+    if admission.wakes(Gate.objects.filter(pk=Sort.WRITES).first(), until, now):
+        return []  # without the lock: this is what a long line behind a closed gate costs
+    following = line(until).pks(1)
+    if not following:
+        return []
+    with transaction.atomic():
+        return _wake(gate.lock(Sort.WRITES), following[0], until, now)

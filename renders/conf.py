@@ -33,11 +33,14 @@ def seconds(value: object) -> float:
 
 
 def hours(value: object) -> float:
-    """A finite number of hours, zero or more."""
+    """A number of hours, zero or more, up to some ten years."""
     try:
-        return seconds(value)
+        number = seconds(value)
     except ValueError:
-        raise ValueError("a number of hours, zero or more, is needed") from None
+        number = math.inf
+    if number > 100_000:
+        raise ValueError("a number of hours, zero or more, at most 100,000, is needed")
+    return number
 
 
 def count(value: object) -> int:
@@ -157,7 +160,7 @@ class Conf:
         0, count, "Most POSTs in any 60 seconds, reads 40 times that; 0: the plan's (120, 300)."
     )
     MAX_IN_FLIGHT = Setting(
-        0, count, "Most renders at Sume at once; 0: the plan's (Pro: 24; Free: as Sume tells)."
+        0, count, "Most renders at Sume at once, overdue ones apart; 0: the plan's (Pro: 24)."
     )
     FAIR = Setting(False, flag, "Take turns between users (1), or oldest first over all (0).")
     PAUSE_SECONDS = Setting(

@@ -9,18 +9,19 @@ request at a time tries whether it is mended; the pauses between them grow.
 
 import json
 import logging
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, redis_client
-from renders.exceptions import Closed, NotReady, Paused, Rejected, SumeError
+from renders.exceptions import BackOff, Closed, NotReady, Paused, Rejected, SumeError
 from renders.models import Gate
+from renders.pacing import back_off
 from renders.states import Sort
 
 T = TypeVar("T")
@@ -30,6 +31,9 @@ KEY = "sume:gate:"
 # A minute, longer by the time that a request may need to arrive.
 WINDOW_SECONDS = 60.0 + 2.0
 QUEUE_FULL = "queue_full"
+# The pause after a 429 or 503 that names no time.
+BACK_OFF_SECONDS = 5.0
+SHORTEST_PAUSE_SECONDS = 1.0
 
 
 # --- Pauses ---------------------------------------------------------------------------------
@@ -66,18 +70,22 @@ def shut(gate: Gate | None, now: datetime) -> Closed | None:
     return None
 
 
+def trying(gate: Gate, now: datetime) -> bool:
+    """Whether somebody tries just now; a time too far ahead is that of a clock put back since."""
+    longest = now + timedelta(seconds=2 * conf.grace_seconds)
+    return bool(gate.probe_until and now < gate.probe_until <= longest)
+
+
 def pause(sort: Sort, error: SumeError, seconds: float | None = None) -> datetime:
     """Close the gate for everybody, and say until when; a pause that lasts longer stays.
 
-    Without `seconds`, for a span that doubles with each refusal in a row.
+    Without `seconds`, for as long as Sume asks, else for a span that doubles while it goes on.
     """
     with transaction.atomic():
         gate = lock(sort)
         now = timezone.now()
         if seconds is None:
-            if not gate.paused_until or gate.paused_until <= now:
-                gate.refusals += 1  # others that were on their way then are the same refusal
-            seconds = conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
+            seconds = _span(gate, error, now)
         until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
         gate.probe_until = None
         if error.code == QUEUE_FULL:
@@ -90,14 +98,29 @@ def pause(sort: Sort, error: SumeError, seconds: float | None = None) -> datetim
             )  # fmt: skip
         gate.save()
     _tell(gate, now)
+    if not shut(Gate.objects.filter(pk=sort).first(), now):
+        _forget(sort)  # resumed between the commit and Redis
     return gate.paused_until
+
+
+def _span(gate: Gate, error: SumeError, now: datetime) -> float:
+    """How long to pause for this, in seconds, counted in the gate's row."""
+    # Others that were on their way when a pause began are no reason to make it longer.
+    again = gate.paused_until is not None and gate.paused_until > now
+    if isinstance(error, BackOff):
+        if error.retry_after:
+            return max(SHORTEST_PAUSE_SECONDS, error.retry_after)
+        gate.back_offs += not (again and gate.back_offs)
+        return back_off(gate.back_offs, base=BACK_OFF_SECONDS, longest=conf.MAX_PAUSE_SECONDS)
+    gate.refusals += not (again and gate.refusals)
+    return conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
 
 
 def passed(sort: Sort) -> None:
     """The request that tried was answered: everybody may go on."""
-    Gate.objects.filter(pk=sort).update(refusals=0, paused_until=None, probe_until=None)
+    # Not `paused_until`: that pause was over when the try began; a later one is another's.
+    Gate.objects.filter(pk=sort).update(refusals=0, probe_until=None)
     logger.warning("Sume answers again: %s go on.", sort)
-    _forget(sort)
 
 
 def failed(sort: Sort) -> None:
@@ -169,25 +192,26 @@ def _enter_reads(now: datetime) -> bool:
     _count_read(now)
     if gate is None or not gate.refusals:
         return False
-    nobody = Q(probe_until__isnull=True) | Q(probe_until__lte=now)
-    until = now + timedelta(seconds=conf.grace_seconds)
-    if not Gate.objects.filter(nobody, pk=Sort.READS).update(probe_until=until):
+    known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
+    free = Gate.objects.filter(pk=Sort.READS, probe_until=known)
+    if trying(gate, now) or not free.update(probe_until=until):
         raise Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
     return True
 
 
 def _count_read(now: datetime) -> None:
-    """Spread over the minute: so many in each second."""
-    second = f"{KEY}reads:{int(now.timestamp())}"
+    """Spread over the minute: so many in each second, or in the span that allows one."""
+    span = max(1, math.ceil(WINDOW_SECONDS / conf.reads_per_minute))
+    name = f"{KEY}reads:{int(now.timestamp() // span)}"
     try:
         with redis_client().pipeline() as pipe:
-            pipe.incr(second)
-            pipe.expire(second, 5)
+            pipe.incr(name)
+            pipe.expire(name, span + 5)
             count = pipe.execute()[0]
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): reads are not counted.", type(error).__name__)
         return
-    if count > conf.reads_per_minute // WINDOW_SECONDS:
+    if count > conf.reads_per_minute * span // WINDOW_SECONDS:
         raise Closed("More reads than Sume allows in a minute.", code="read_budget", until=now)
 
 

@@ -165,6 +165,11 @@ class RenderJob(models.Model):
             models.Index(fields=["-created_at", "-id"], name="renders_newest"),
             models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
             models.Index(
+                fields=["created_by", "-claimed_at"],
+                name="renders_served",
+                condition=Q(claimed_at__isnull=False),
+            ),
+            models.Index(
                 fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")
             ),
         ]
@@ -217,15 +222,11 @@ class Gate(models.Model):
     paused_until = models.DateTimeField(null=True, editable=False)
     code = models.CharField(max_length=100, blank=True, editable=False)
     reason = models.CharField(max_length=500, blank=True, editable=False)
-    refusals = models.PositiveIntegerField(
-        default=0,
-        editable=False,
-        help_text="Pauses in a row because key or account were refused; above 0, one request at "
-        "a time tries whether it is mended.",
-    )
-    probe_until = models.DateTimeField(
-        null=True, editable=False, help_text="Somebody tries until then at most."
-    )
+    # Pauses in a row because key or account were refused: one request at a time tries then.
+    refusals = models.PositiveIntegerField(default=0, editable=False)
+    # Pauses in a row for which Sume named no time.
+    back_offs = models.PositiveIntegerField(default=0, editable=False)
+    probe_until = models.DateTimeField(null=True, editable=False)  # somebody tries
     wake_at = models.DateTimeField(
         null=True, editable=False, help_text="When a message that waits goes on with the line."
     )

@@ -1,14 +1,16 @@
 """Named queries: what the app asks the table of renders."""
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Max, Min, OuterRef, Q, Subquery
 
 from renders.states import IN_FLIGHT, TERMINAL, WRITES, Status
 
+NEVER = datetime.min.replace(tzinfo=UTC)
 # A person wants it canceled, and Sume certainly holds nothing for it.
 WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
 
@@ -47,24 +49,37 @@ class RenderQueries(models.QuerySet):
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
         return self.pending().filter(outcome_unknown_at__isnull=False)
 
-    def whose_turn(self) -> Any:
-        """The user (key, None for nobody) of these renders who has the fewest in flight."""
-        users = self.order_by().values("created_by")
-        waiting = users.annotate(top=Max("priority"), first=Min("created_at"))
-        flying = type(self)(self.model, using=self.db).in_flight().order_by()
-        count = dict(flying.values_list("created_by").annotate(Count("pk")))
-        turns = [
-            (count.get(row["created_by"], 0), -row["top"], row["first"], row["created_by"])
-            for row in waiting
-        ]
-        return min(turns, key=lambda turn: turn[:3], default=(None,))[-1]
+    def whose_turn(self, just_served: Mapping[Any, int]) -> Any:
+        """The user (key, None for nobody) of these renders who was served longest ago.
 
-    def writes_since(self, moment: datetime) -> "models.QuerySet[Any]":
-        """The timeline's lines that stand for one POST each, the newest first."""
+        `just_served` counts whom the caller has served since.
+        """
+        everything = type(self)(self.model, using=self.db)
+        claimed = everything.filter(claimed_at__isnull=False).order_by("-claimed_at")
+        theirs = claimed.filter(created_by=OuterRef("created_by")).values("claimed_at")
+        users = self.order_by().values("created_by")
+        turns = {
+            row["created_by"]: (row["served"] or NEVER, -row["top"], row["first"])
+            for row in users.annotate(
+                top=Max("priority"), first=Min("created_at"), served=Subquery(theirs[:1])
+            )
+        }
+        if None in turns:  # which equals nothing in SQL
+            served = claimed.filter(created_by=None).values_list("claimed_at", flat=True).first()
+            turns[None] = (served or NEVER, *turns[None][1:])
+        return min(turns, key=lambda user: (just_served.get(user, 0), turns[user]), default=None)
+
+    def writes_around(self, now: datetime, window: float) -> "models.QuerySet[Any]":
+        """The timeline's lines that stand for one POST each, the newest first.
+
+        Those of the last `window` seconds; what lies further ahead was written by a clock that
+        was put back since.
+        """
         from renders.models import RenderEvent
 
-        events = RenderEvent.objects.using(self.db).filter(what__in=WRITES, at__gt=moment)
-        return events.order_by("-at")
+        span = timedelta(seconds=window)
+        events = RenderEvent.objects.using(self.db).filter(what__in=WRITES)
+        return events.filter(at__gt=now - span, at__lte=now + span).order_by("-at")
 
     def stuck_submitting(self, now: datetime, age: float) -> "RenderQueries":
         """Claimed more than `age` seconds ago: the claimer is taken for dead."""

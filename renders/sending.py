@@ -40,7 +40,10 @@ class Sending(Moves):
         picked = self.pending().filter(~WITHDRAWN, pk__in=turns)
         picked = picked.order_by(wanted, "-priority", "created_at")
         if connections[self.db].features.has_select_for_update_skip_locked:
-            return self._claim_unlocked(picked[:limit], now)
+            # Where others hold all of the first, whoever comes after them.
+            return self._claim_unlocked(picked[:limit], now) or self._claim_unlocked(
+                line[: min(within, limit)], now
+            )
         return [pk for pk in picked.pks(limit) if self.claim(pk, now)]
 
     def freeze_request(self, pk: UUID, path: str, body: str) -> bool:

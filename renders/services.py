@@ -129,7 +129,7 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
     """
     with transaction.atomic():
         # The lock makes the second of two clicks wait, and find the first one's row.
-        original = RenderJob.objects.select_for_update().get(pk=render.pk)
+        original = RenderJob.objects.select_for_update(no_key=True).get(pk=render.pk)
         known = original.retries.order_by("created_at").first()
         if known:
             return known, False

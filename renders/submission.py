@@ -6,9 +6,11 @@ row goes on: to `submitted`, to `failed`, or back to `pending` for the same key 
 
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
 from renders import admission, claims, gate, signals
@@ -33,7 +35,6 @@ PATHS = {
 }
 # Waits after a refusal that names no time, in seconds.
 BACK_OFF_SECONDS = 5.0
-SHORTEST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 900.0
 
 
@@ -47,7 +48,8 @@ def begin(render_id: UUID) -> Claim:
     """Claim what is to be sent; its steps are to be taken at once, then it is to be sent."""
     if RenderJob.objects.cancel_unsent(render_id, timezone.now(), asked=True):
         # Canceled since, and Sume holds nothing.
-        return Claim(steps=[Step("finish", render_id)])
+        claim = claims.claim(render_id)  # the message says as well that somebody's turn has come
+        return replace(claim, steps=[Step("finish", render_id), *claim.steps])
     return claims.claim(render_id)
 
 
@@ -57,6 +59,8 @@ def send(claim: Claim, client: SumeClient) -> list[Step]:
     for pk in claim.renders:
         if steps and gate.closed(Sort.WRITES, timezone.now()):
             steps += _unsent(pk, claim)
+        elif not claims.in_time(pk, claim):
+            steps += [*_unsent(pk, claim), *claims.next_in_line()]
         else:
             steps += _send(pk, claim, client)
     return steps
@@ -65,14 +69,17 @@ def send(claim: Claim, client: SumeClient) -> list[Step]:
 def _send(pk: UUID, claim: Claim, client: SumeClient) -> list[Step]:
     render = frozen(pk)
     if not render.request_body:
-        return []  # taken for dead before anything was sent: whoever claims it next sends it
+        # Taken for dead before anything was sent: whoever claims it next sends it.
+        return claims.next_in_line()
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
     except SumeError as error:
         return [*_refused(render, claim, error), *claims.next_in_line()]
     steps = _accepted(render, accepted)
-    on_their_way = RenderJob.objects.filter(status=Status.SUBMITTING).count()
-    admission.accepted(accepted.queue_capacity_remaining, on_their_way)
+    with transaction.atomic():
+        gate.lock(Sort.WRITES)
+        on_their_way = RenderJob.objects.filter(status=Status.SUBMITTING).count()
+        admission.accepted(accepted.queue_capacity_remaining, on_their_way)
     if claim.probe:
         gate.passed(Sort.WRITES)
     return [*steps, *(claims.next_in_line() if claim.last else [])]
@@ -128,7 +135,7 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
 def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     now = timezone.now()
     if isinstance(error, Paused | BackOff):
-        until = gate.pause(Sort.WRITES, error, _asked_for(render, error))
+        until = gate.pause(Sort.WRITES, error)
         # A moment after the others, so that one that is always refused stops nobody else.
         wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
@@ -150,7 +157,8 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     )
     if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
         return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
-    return [Step("submit", render.pk, wait)] if won else []
+    # Later than that, the message that waits for the end of the pause comes first.
+    return [Step("submit", render.pk, min(wait, LONGEST_WAIT_SECONDS))] if won else []
 
 
 def _unsent(pk: UUID, claim: Claim) -> list[Step]:
@@ -160,16 +168,6 @@ def _unsent(pk: UUID, claim: Claim) -> list[Step]:
         pk, claim.at, not_before=timezone.now(), code="not_sent", message=message
     )
     return []
-
-
-def _asked_for(render: RenderJob, error: SumeError) -> float | None:
-    """The seconds of the pause; None where nobody can say when it is mended."""
-    if not isinstance(error, BackOff):
-        return None
-    wait = error.retry_after or back_off(
-        render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS
-    )
-    return max(SHORTEST_WAIT_SECONDS, min(wait, LONGEST_WAIT_SECONDS))
 
 
 def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:

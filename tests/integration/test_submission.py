@@ -92,10 +92,11 @@ def test_a_refusal_that_concerns_everybody_pauses_all_and_fails_nobody(
 ) -> None:
     other = services.create_render("another")
     sandbox.faults.add(fault, on="submit")
-    [starts_other, again] = engine.submit(pending)
+    [starts_other, again, after_the_pause] = engine.submit(pending)
     assert starts_other == Step("submit", other.pk)
     assert again.render_id == pending.pk
-    assert again.after > 0
+    assert after_the_pause.render_id == other.pk
+    assert again.after > after_the_pause.after > 0
     assert pending.status == "pending"
     # A server that fails may have taken it before: only Sume's own refusal is certain.
     assert (pending.outcome_unknown_at is None) == (fault != "unavailable")
@@ -105,7 +106,8 @@ def test_a_refusal_that_concerns_everybody_pauses_all_and_fails_nobody(
     assert other.submit_attempts == 0
 
     make_free(pending)
-    engine.submit(pending)
+    for render in (other, pending):  # after a refusal, another one tries first
+        engine.submit(render)
     assert pending.status == "submitted"
     assert pending.error_code == ""
 
