@@ -33,9 +33,11 @@ PATHS = {
     Kind.AVATAR: "/v1/models/sume/avatar/v1.0/runs",
     Kind.AVATAR_VIDEO: "/v1/models/sume/avatar-video/v1.0/runs",
 }
-# Waits after a refusal that names no time, in seconds.
+# Waits of one render after a submit without a clear answer, in seconds.
 BACK_OFF_SECONDS = 5.0
-LONGEST_WAIT_SECONDS = 900.0
+LONGEST_WAIT_SECONDS = 120.0
+# A message that waits for longer could be delivered twice.
+LONGEST_MESSAGE_SECONDS = 900.0
 
 
 def submit(render_id: UUID, client: SumeClient) -> list[Step]:
@@ -158,7 +160,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
         return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
     # Later than that, the message that waits for the end of the pause comes first.
-    return [Step("submit", render.pk, min(wait, LONGEST_WAIT_SECONDS))] if won else []
+    return [Step("submit", render.pk, min(wait, LONGEST_MESSAGE_SECONDS))] if won else []
 
 
 def _unsent(pk: UUID, claim: Claim) -> list[Step]:
