@@ -11,6 +11,15 @@ from renders.lease import Leases
 from renders.models import Gate, RenderJob
 from renders.steps import Step
 
+TIMES = (
+    "created_at",
+    "not_before",
+    "claimed_at",
+    "next_poll_at",
+    "not_found_since",
+    "swept_at",
+)
+
 
 def leases() -> Leases:
     """The leases as the tasks use them."""
@@ -45,6 +54,12 @@ def make_due(render: RenderJob, **changes: Any) -> None:
     gate.resume()
     RenderJob.objects.filter(pk=render.pk).update(next_poll_at=timezone.now(), **changes)
     render.refresh_from_db()
+
+
+def age_rows(seconds: float) -> None:
+    """Let that much time pass for the renders."""
+    later = timedelta(seconds=seconds)
+    RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
 
 
 def age_gates(seconds: float) -> None:

@@ -34,7 +34,6 @@ from django.core.files.storage import FileSystemStorage, Storage
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
-from django.db.models import F
 from django.utils import timezone
 
 import renders
@@ -64,14 +63,6 @@ TRACED = {
         "submission",
     )
 }
-TIMES = (
-    "created_at",
-    "not_before",
-    "claimed_at",
-    "next_poll_at",
-    "not_found_since",
-    "swept_at",
-)
 # Longer than the reap age, every lease, every pause and the making of a picture.
 LONG_SECONDS = 1000.0
 MOST_ROUNDS = 6
@@ -211,8 +202,7 @@ class World:
     def pass_time(self, seconds: float) -> None:
         """Let it be later for rows and sandbox; every lease and pause has run out by then."""
         self.now += seconds
-        later = timedelta(seconds=seconds)
-        RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
+        engine.age_rows(seconds)
         engine.age_gates(seconds)
         for key in redis_client().keys("sume:*"):
             redis_client().delete(key)

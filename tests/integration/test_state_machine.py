@@ -8,12 +8,10 @@ or doubled at any time.
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import timedelta
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from django.db.models import F
 from django.utils import timezone
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import (
@@ -44,14 +42,6 @@ from tests.effects.models import Effect
 from tests.integration import engine
 from tests.integration.conftest import Databases, using_database
 
-TIMES = (
-    "created_at",
-    "not_before",
-    "claimed_at",
-    "next_poll_at",
-    "not_found_since",
-    "swept_at",
-)
 MOST_ROUNDS = 12
 # What the next request may meet: before Sume has acted on it, or after.
 FAULTS = ("unknown before", "unknown after", "429", "401", "not ready")
@@ -242,8 +232,7 @@ class Renders(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         """For rows, leases, pauses and Sume alike."""
         self.sume.now += seconds
-        later = timedelta(seconds=seconds)
-        RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
+        engine.age_rows(seconds)
         engine.age_gates(seconds)
         redis = redis_client()
         for key in redis.keys("sume:*"):
