@@ -17,7 +17,7 @@ class Kind(models.TextChoices):
 
 
 class Status(models.TextChoices):
-    """Where a render stands. Written by `renders.querysets` alone."""
+    """Where a render stands. Written by `renders.sending` and `renders.querysets` alone."""
 
     PENDING = "pending", "Pending"
     """Stored, waiting for its turn to be sent to Sume (again)."""
