@@ -2,7 +2,8 @@
 
 A render's message says that there is something to send, not what: whoever comes takes the render
 named if its turn has come, else whoever's turn it is. Each claim has the next one started while
-there is room, so a long line needs one message at a time, and behind a closed gate one that waits for it.
+there is room, so a long line needs one message at a time, and one that waits where the gate is
+closed.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """The HTTP server around the rules, and `Sandbox`, which starts and stops it.
 
 with Sandbox(port=0, processing_seconds=0.2) as sandbox:
-    requests.post(f"{sandbox.url}/v1/images", timeout=5, ...)
+    requests.post(f"{sandbox.url}/v1/images", json=..., timeout=5)
     assert len(sandbox.ledger.bills) == 1
 """
 
