@@ -14,10 +14,10 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from renders import services
+from renders.artifacts import media
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.states import Status
-from renders.templatetags.render_facts import media
 from renders.validation import REQUEST_FIELDS, parse_json, request_errors
 
 MAX_BODY_BYTES = 1_000_000

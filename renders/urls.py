@@ -3,18 +3,19 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from renders import api, views
+from renders import api
+from renders.views import health, media, pages
 
 app_name = "renders"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="renders:gallery"), name="home"),
-    path("renders/", views.gallery, name="gallery"),
-    path("renders/<uuid:pk>/", views.detail, name="detail"),
-    path("renders/<uuid:pk>/artifacts/<int:index>/", views.artifact, name="artifact"),
-    path("renders/<uuid:pk>/cancel/", views.cancel, name="cancel"),
-    path("renders/<uuid:pk>/retry/", views.retry, name="retry"),
+    path("renders/", pages.gallery, name="gallery"),
+    path("renders/<uuid:pk>/", pages.detail, name="detail"),
+    path("renders/<uuid:pk>/artifacts/<int:index>/", media.artifact, name="artifact"),
+    path("renders/<uuid:pk>/cancel/", pages.cancel, name="cancel"),
+    path("renders/<uuid:pk>/retry/", pages.retry, name="retry"),
     path("api/renders/", api.RenderList.as_view(), name="api_list"),
     path("api/renders/<uuid:pk>/", api.RenderDetail.as_view(), name="api_detail"),
     path("api/renders/<path:rest>", api.Nothing.as_view()),
-    path("healthz", views.healthz, name="healthz"),
+    path("healthz", health.healthz, name="healthz"),
 ]

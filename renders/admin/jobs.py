@@ -13,9 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from renders import services
+from renders.admin.actions import RenderActions
 from renders.admin.filters import OverdueFilter
-from renders.exceptions import InvalidRender
 from renders.forms import RenderAdminForm
 from renders.models import RenderEvent, RenderJob
 from renders.templatetags.render_facts import age, in_words, pretty_json, took, usd
@@ -68,7 +67,7 @@ class TimelineInline(admin.TabularInline):
 
 
 @admin.register(RenderJob)
-class RenderJobAdmin(admin.ModelAdmin):
+class RenderJobAdmin(RenderActions):
     """Adds through the services; all else is read-only, since what was sent cannot be edited."""
 
     form = RenderAdminForm
@@ -79,7 +78,6 @@ class RenderJobAdmin(admin.ModelAdmin):
     date_hierarchy = "created_at"
     search_fields = ["prompt", "id", "sume_job_id", "reference"]
     search_help_text = "Words of the prompt, an id, a Sume job id or a reference."
-    actions = ["cancel", "retry"]
 
     class Media:
         css = {"all": ["renders/admin.css"]}
@@ -91,14 +89,6 @@ class RenderJobAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # a bill's row stays
-
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        """Canceling changes a render."""
-        return request.user.has_perm("renders.change_renderjob")
-
-    def has_retry_permission(self, request: HttpRequest) -> bool:
-        """Retrying adds a render."""
-        return request.user.has_perm("renders.add_renderjob")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RenderJob]:
         return RenderJob.objects.visible_to(request.user)
@@ -161,42 +151,6 @@ class RenderJobAdmin(admin.ModelAdmin):
     def view_on_site(self, obj: RenderJob) -> str:
         """The render's page, with its buttons."""
         return obj.get_absolute_url()
-
-    # --- Actions --------------------------------------------------------------------------
-
-    @admin.action(description="Cancel the selected renders", permissions=["cancel"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
-        """Sume decides, so this reports what was asked and no more."""
-        renders = list(queryset)
-        asked = sum(services.cancel_render(render) for render in renders)
-        if asked:
-            self.message_user(request, f"Cancel requested for {asked}.", messages.SUCCESS)
-        if asked < len(renders):
-            text = f"{len(renders) - asked} left alone: ended, or cancel requested before."
-            self.message_user(request, text)
-
-    @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
-    def retry(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
-        """Each at most once, however often this is clicked."""
-        made = known = refused = 0
-        for render in list(queryset):
-            try:
-                new, is_new = services.retry_once(render, request.user)
-            except InvalidRender:
-                refused += 1
-                continue
-            if is_new:
-                made += 1
-                self.log_addition(request, new, f"Retry of {render.pk}")
-            else:
-                known += 1
-        for number, text, level in [
-            (made, "{} retried as new.", messages.SUCCESS),
-            (known, "{} left alone: retried before.", messages.INFO),
-            (refused, "{} left alone: only failed or canceled renders are retried.", messages.INFO),
-        ]:
-            if number:
-                self.message_user(request, text.format(number), level)
 
     # --- What is shown --------------------------------------------------------------------
 

@@ -124,7 +124,7 @@ def test_staff_with_the_permission_see_all_but_do_not_act(client, staff, bob):
     assert "Bob&#x27;s boat" in client.get(GALLERY).content.decode()
     assert "/cancel/" not in client.get(f"/renders/{row.pk}/").content.decode()
     assert client.post(f"/renders/{row.pk}/cancel/").status_code == 403
-    staff.user_permissions.add(Permission.objects.get(codename="change_renderjob"))
+    staff.user_permissions.add(Permission.objects.get(codename="cancel_renderjob"))
     assert client.post(f"/renders/{row.pk}/cancel/").status_code == 302
 
 

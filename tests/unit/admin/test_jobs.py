@@ -270,7 +270,7 @@ def test_who_may_only_view_has_no_actions(client, django_user_model, ann):
 
 
 def test_actions_follow_their_permissions(client, django_user_model):
-    staff(client, django_user_model, "view", "change")
+    staff(client, django_user_model, "view", "cancel")
     create_render("A")
     html = client.get(LIST).content.decode()
 

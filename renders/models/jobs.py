@@ -1,4 +1,4 @@
-"""The tables: what a render is, and what happened to it. No rule about time or money here."""
+"""The table of renders: what each is. No rule about time or money here."""
 
 import uuid
 from typing import Any
@@ -12,7 +12,7 @@ from django.utils import timezone
 from renders.fields import IdempotencyKeyField
 from renders.hiding import Link
 from renders.querysets import RenderQuerySet
-from renders.states import TERMINAL, WRITES, Kind, Sort, Status
+from renders.states import TERMINAL, Kind, Status
 
 
 class RenderJob(models.Model):
@@ -105,6 +105,10 @@ class RenderJob(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        permissions = [
+            ("cancel_renderjob", "Can cancel render job"),
+            ("retry_renderjob", "Can retry render job"),
+        ]
         constraints = [
             models.CheckConstraint(name="renders_status_known", condition=Q(status__in=Status)),
             models.CheckConstraint(
@@ -195,52 +199,3 @@ class RenderJob(models.Model):
             {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)
             for artifact in (self.result or {}).get("artifacts", [])
         ]
-
-
-class RenderEvent(models.Model):
-    """One line of a render's timeline."""
-
-    render = models.ForeignKey(RenderJob, on_delete=models.CASCADE, related_name="events")
-    at = models.DateTimeField(default=timezone.now)
-    what = models.CharField(max_length=40)
-    detail = models.CharField(max_length=500, blank=True)
-
-    class Meta:
-        ordering = ["at", "id"]
-        indexes = [
-            models.Index(fields=["at"], name="renders_writes", condition=Q(what__in=WRITES)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.detail}" if self.detail else self.what
-
-
-class Gate(models.Model):
-    """What all workers know of one sort of requests to Sume; the rules are in `renders.gate`."""
-
-    sort = models.CharField(max_length=10, choices=Sort.choices, primary_key=True, editable=False)
-    paused_until = models.DateTimeField(null=True, editable=False)
-    code = models.CharField(max_length=100, blank=True, editable=False)
-    reason = models.CharField(max_length=500, blank=True, editable=False)
-    # Pauses in a row because key or account were refused: one request at a time tries then.
-    refusals = models.PositiveIntegerField(default=0, editable=False)
-    # Pauses in a row for which Sume named no time.
-    back_offs = models.PositiveIntegerField(default=0, editable=False)
-    probe_until = models.DateTimeField(null=True, editable=False)  # somebody tries
-    wake_at = models.DateTimeField(
-        null=True, editable=False, help_text="When a message that waits goes on with the line."
-    )
-    held_at = models.DateTimeField(null=True, editable=False, help_text="When a person paused it.")
-    held_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, editable=False
-    )
-    capacity = models.IntegerField(
-        null=True, editable=False, help_text="Places left in Sume's queue, as last told."
-    )
-    capacity_at = models.DateTimeField(null=True, editable=False)
-
-    class Meta:
-        verbose_name_plural = "gate"
-
-    def __str__(self) -> str:
-        return self.get_sort_display()

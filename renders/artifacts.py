@@ -1,0 +1,51 @@
+"""A finished render's media as they are shown: by the app's own addresses.
+
+Pages, admin and API all take them from here, so that a signed URL of Sume's has no way into any
+of them.
+"""
+
+import mimetypes
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from renders.models import RenderJob
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+VIDEOS = frozenset({"video/mp4", "video/webm", "video/ogg", "video/quicktime"})
+"""What a browser may show from this site. Anything else (SVG and HTML can hold scripts) is only
+ever offered as a download."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path."""
+
+    index: int
+    url: str
+    type: str
+    content_type: str
+    show: str
+
+
+def media(render: RenderJob) -> list[Media]:
+    """A render's artifacts, each with the app's own path."""
+    return [_media(render, index, artifact) for index, artifact in enumerate(render.artifacts)]
+
+
+def _media(render: RenderJob, index: int, artifact: dict[str, str]) -> Media:
+    content_type = media_type(artifact)
+    if content_type in IMAGES or (not content_type and artifact.get("type") == "image"):
+        show = "image"
+    elif content_type in VIDEOS or (not content_type and artifact.get("type") == "video"):
+        show = "video"
+    else:
+        show = "file"
+    url = reverse("renders:artifact", args=[render.pk, index])
+    return Media(index, url, str(artifact.get("type") or ""), content_type, show)
+
+
+def media_type(artifact: dict[str, str]) -> str:
+    """An artifact's content type without parameters; guessed by the stored name if missing."""
+    given = str(artifact.get("content_type") or "").partition(";")[0].strip().lower()
+    return given or mimetypes.guess_type(str(artifact.get("file") or ""))[0] or ""

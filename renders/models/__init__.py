@@ -1,0 +1,7 @@
+"""The tables."""
+
+from renders.models.events import RenderEvent
+from renders.models.gates import Gate
+from renders.models.jobs import RenderJob
+
+__all__ = ["Gate", "RenderEvent", "RenderJob"]
