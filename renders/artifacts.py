@@ -19,13 +19,17 @@ ever offered as a download."""
 
 @dataclass(frozen=True)
 class Media:
-    """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path."""
+    """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path.
+
+    `thumbnail` is the path of a small picture of it, empty where there is none.
+    """
 
     index: int
     url: str
     type: str
     content_type: str
     show: str
+    thumbnail: str = ""
 
 
 def media(render: RenderJob) -> list[Media]:
@@ -42,7 +46,8 @@ def _media(render: RenderJob, index: int, artifact: dict[str, str]) -> Media:
     else:
         show = "file"
     url = reverse("renders:artifact", args=[render.pk, index])
-    return Media(index, url, str(artifact.get("type") or ""), content_type, show)
+    thumbnail = url if show == "image" else ""
+    return Media(index, url, str(artifact.get("type") or ""), content_type, show, thumbnail)
 
 
 def media_type(artifact: dict[str, str]) -> str:

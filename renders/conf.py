@@ -3,92 +3,29 @@
 Every value may be given as its own type or as the text an environment variable holds.
 """
 
-import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Generic, TypeVar, overload
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from renders.hiding import Hidden
+from renders.values import (
+    PLANS,
+    count,
+    flag,
+    hours,
+    plan,
+    redis_address,
+    seconds,
+    secret,
+    text,
+    web_address,
+)
 
 T = TypeVar("T")
 
-# Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
-PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 READS_PER_WRITE = 40
-
-
-def seconds(value: object) -> float:
-    """A finite number of seconds, zero or more."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or number < 0:
-        raise ValueError("a number of seconds, zero or more, is needed")
-    return number
-
-
-def hours(value: object) -> float:
-    """A number of hours, zero or more, up to some ten years."""
-    try:
-        number = seconds(value)
-    except ValueError:
-        number = math.inf
-    if number > 100_000:
-        raise ValueError("a number of hours, zero or more, at most 100,000, is needed")
-    return number
-
-
-def count(value: object) -> int:
-    """A whole number, zero or more."""
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise ValueError("a whole number, zero or more, is needed")
-    return number
-
-
-def flag(value: object) -> bool:
-    """True for 1, true, yes, on; False for 0, false, no, off."""
-    word = str(value).strip().lower()
-    if word in {"1", "true", "yes", "on"}:
-        return True
-    if word in {"0", "false", "no", "off"}:
-        return False
-    raise ValueError("1 or 0 is needed")
-
-
-def text(value: object) -> str:
-    """Text without white space around it (keys are often pasted with a line end)."""
-    return str(value).strip()
-
-
-def plan(value: object) -> str:
-    """A plan of Sume's that is known here."""
-    name = str(value).strip().lower()
-    if name not in PLANS:
-        raise ValueError(f"one of {', '.join(PLANS)} is needed")
-    return name
-
-
-def secret(value: object) -> str:
-    """As `text`, and not shown by its `repr`."""
-    return Hidden(text(value))
-
-
-def redis_address(value: object) -> str:
-    """As `secret`, for it can hold a password; an error of whoever parses it would show a part."""
-    address = secret(value)
-    with suppress(ValueError):
-        if urlsplit(address).port != 0:
-            return address
-    raise ValueError("an address is needed; a password's / # ? @ are written %2F %23 %3F %40")
 
 
 class Setting(Generic[T]):
@@ -179,6 +116,8 @@ class Conf:
     SAVE_MEDIA = Setting(True, flag, "Store the finished pictures and clips (1) or only link (0).")
     MEDIA_TIMEOUT_SECONDS = Setting(60.0, seconds, "Longest download of one artifact.")
     MEDIA_MAX_BYTES = Setting(512 * 1024 * 1024, count, "Largest artifact that is stored.")
+    PUBLIC_URL = Setting("", web_address, "Where people reach this site: https://example.com.")
+    FLOWER_URL = Setting("", web_address, "Where people reach Flower; the admin links to it.")
 
     @property
     def writes_per_minute(self) -> int:

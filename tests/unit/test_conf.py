@@ -6,10 +6,8 @@ import traceback
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from renders.conf import (
-    Conf,
-    Setting,
-    conf,
+from renders.conf import Conf, Setting, conf
+from renders.values import (
     count,
     flag,
     hours,
@@ -18,6 +16,7 @@ from renders.conf import (
     seconds,
     secret,
     text,
+    web_address,
 )
 
 SETTINGS = {name: value for name, value in vars(Conf).items() if isinstance(value, Setting)}
@@ -30,11 +29,11 @@ def read_by(parse) -> list[str]:
 
 SECONDS, COUNTS, FLAGS = read_by(seconds), read_by(count), read_by(flag)
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
-HOURS, PLANS = read_by(hours), read_by(plan)
+HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
 
 
 def test_these_tests_know_every_setting():
-    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS]) == NAMES
+    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS, *ADDRESSES]) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -211,3 +210,23 @@ def test_what_can_be_a_secret_is_not_shown(settings, name):
 
     assert "s3cret" in getattr(conf, name)
     assert "s3cret" not in repr([getattr(conf, name)])
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("https://a.example/", "https://a.example"), (" http://a:8000 ", "http://a:8000"), ("", "")],
+)
+def test_an_address_is_read_without_a_slash_at_its_end(settings, name, given, value):
+    settings.RENDERS = {name: given}
+
+    assert getattr(conf, name) == value
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("given", ["a.example", "ftp://a.example", "https://", "http://[", "1"])
+def test_what_is_no_address_is_told(settings, name, given):
+    settings.RENDERS = {name: given}
+
+    with pytest.raises(ImproperlyConfigured, match="an address like https"):
+        getattr(conf, name)

@@ -195,6 +195,8 @@ def test_the_app_knows_nothing_of_the_sandbox(path):
 FORBIDDEN = {
     "apps": {"redis", "requests", "celery"},
     "conf": {"renders.models", "celery", "redis", "requests"},
+    "values": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
+    "kinds": {"renders.models", "celery", "redis", "requests"},
     "exceptions": {"requests", "django"},
     "pacing": {"time", "django", "celery", "redis", "requests", "renders"},
     "states": {"celery", "redis", "requests", "renders"},
