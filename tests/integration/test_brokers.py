@@ -19,8 +19,11 @@ from renders.models import RenderJob
 from tests.integration.stack import Stack
 from tests.rabbitmq import RabbitMQ
 
-# One database is enough: the broker is what is tried here.
-pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+pytestmark = [
+    # One database is enough: the broker is what is tried here.
+    pytest.mark.parametrize("database", ["sqlite"], indirect=True),
+    pytest.mark.slow,  # a node takes its time to start
+]
 
 
 def test_messages_through_rabbitmq_alone_bring_renders_to_their_end(

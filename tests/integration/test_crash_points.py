@@ -406,7 +406,8 @@ def test_a_worker_that_stalls_before_any_statement_and_wakes_up_late_changes_not
 
     [(_render, spare)] = start(world, arrow, 1, settings)
     points = []
-    for number in points_of(partial(world.deliver, spare)):
+    # Each is repaired on its own, which is dear: every other one. The kills meet them all.
+    for number in points_of(partial(world.deliver, spare))[::2]:
         [(render, step)] = start(world, arrow, 1, settings)
         with Statements(number, others_do_it):
             following = world.deliver(step)
