@@ -1,7 +1,8 @@
-"""The Celery app: `celery -A project worker`, `celery -A project beat`."""
+"""The Celery app: `celery -A project worker`, `celery -A project beat`, `… flower`."""
 
 import logging
 import os
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
@@ -9,6 +10,8 @@ from celery.signals import worker_ready
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+# For `celery -A project flower`: it must not start without a password.
+os.environ.setdefault("FLOWER_CONF", str(Path(__file__).with_name("flower.py")))
 
 app = Celery("project")
 app.config_from_object("django.conf:settings", namespace="CELERY")

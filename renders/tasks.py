@@ -40,9 +40,9 @@ def finish_render(render_id: str) -> str:
 
 
 @shared_task
-def cancel_render(render_id: str) -> None:
+def cancel_render(render_id: str) -> str:
     """Ask Sume to cancel one render."""
-    _follow(cancellation.cancel(UUID(render_id), sume()))
+    return _follow(cancellation.cancel(UUID(render_id), sume()))
 
 
 @shared_task(ignore_result=True)
@@ -54,7 +54,12 @@ def sweep_renders() -> None:
 def _follow(steps: list[Step]) -> str:
     """Schedule what follows; returns it in words, for the task's result."""
     scheduling.follow(steps)
-    return ", ".join(f"{step.do} in {step.after:.1f} s" for step in steps) or "nothing follows"
+    return ", ".join(map(_in_words, steps)) or "nothing follows"
+
+
+def _in_words(step: Step) -> str:
+    when = f"in {step.after:.1f} s" if step.after else "now"
+    return f"{step.do} {str(step.render_id)[:8]} {when}"
 
 
 @lru_cache(maxsize=8)

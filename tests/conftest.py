@@ -1,1 +1,3 @@
 """Fixtures that every test may use."""
+
+pytest_plugins = ["renders.testing"]

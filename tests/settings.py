@@ -35,8 +35,9 @@ for name, value in {
 from project import settings as project_settings  # noqa: E402
 from project.settings import *  # noqa: E402, F403
 
-INSTALLED_APPS = [*project_settings.INSTALLED_APPS, "tests.effects"]
+INSTALLED_APPS = [*project_settings.INSTALLED_APPS, "tests.effects", "tests.examples.shop"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 SECRET_KEY = "tests-only"
+MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
 # Workers and beat of one test live elsewhere on Earth.
 TIME_ZONE = CELERY_TIMEZONE = os.environ.get("TESTS_TIME_ZONE") or project_settings.TIME_ZONE

@@ -14,10 +14,10 @@ from renders.demo.environment import (
     why_unreachable,
 )
 from renders.demo.exceptions import DemoError
-from renders.demo.processes import port_is_free
+from renders.demo.processes import free_port, port_is_free
 from renders.demo.signals import StopRequests
 from renders.demo.state import StateFolder
-from renders.demo.supervisor import Server, Supervisor
+from renders.demo.supervisor import PORTS_TO_TRY, Server, Supervisor
 
 USER = "admin"
 PASSWORD = "admin-password"  # noqa: S105  (the name it is remembered by)
@@ -85,8 +85,10 @@ class Stack:
         # Without a pid file none can be left over to forbid the next start.
         beat = self._celery("beat", "--loglevel=info", f"--schedule={schedule}", "--pidfile=")
         self._supervisor.start("Beat", beat)
-        self._web = self._start_web(port)
-        self._flower = self._start_flower()
+        # Each links to the other.
+        flower_port = free_port()
+        self._web = self._start_web(port, flower_port)
+        self._flower = self._start_flower(flower_port)
         self._create_admin()
         self._supervisor.wait(lambda: started.has_written(WORKER_READY), "The worker")
         self._web.wait()
@@ -169,22 +171,26 @@ class Stack:
             self._say("Database", "the one that DATABASE_URL names")
             self._say("", "renders that wait in it go to Sume, too")
 
-    def _start_web(self, port: int) -> Server:
+    def _start_web(self, port: int, flower_port: int) -> Server:
         return Server(
             self._supervisor,
             "Web server",
             lambda port: self._manage("runserver", "--noreload", f"127.0.0.1:{port}"),
             port=port,
+            secrets={"RENDERS_FLOWER_URL": f"http://127.0.0.1:{flower_port}"},
         )
 
-    def _start_flower(self) -> Server:
+    def _start_flower(self, port: int) -> Server:
         # In the environment, because arguments are seen by every user of the machine.
         access = {"FLOWER_BASIC_AUTH": f"{USER}:{self.flower_password}"}
+        site = {"RENDERS_PUBLIC_URL": f"http://127.0.0.1:{self._web.port}"}
         return Server(
             self._supervisor,
             "Flower",
             lambda port: self._celery("flower", "--address=127.0.0.1", f"--port={port}"),
-            secrets=access,
+            port=port,
+            ports_to_try=PORTS_TO_TRY,
+            secrets=access | site,
         )
 
     def _create_admin(self) -> None:

@@ -134,14 +134,15 @@ class Server:
         command: Callable[[int], Sequence[str]],
         *,
         port: int = 0,
+        ports_to_try: int | None = None,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; `command(port)` is what to run."""
+        """Start it; `command(port)` is what to run. By default a given port is the only one."""
         self._supervisor = supervisor
         self._name = name
         self._command = command
         self._secrets = secrets
-        self._ports_left = 1 if port else PORTS_TO_TRY
+        self._ports_left = ports_to_try or (1 if port else PORTS_TO_TRY)
         self._start(port or free_port())
 
     def wait(self) -> None:

@@ -110,6 +110,8 @@ class Application:
         else:
             if fault.name == "result_late":
                 self.rules.hold_result(parts[0], fault.argument)
+            if fault.name in effects.PLANS:
+                self.rules.plan(**effects.PLANS[fault.name](fault.argument))
             try:
                 reply = self._admitted(route, parts, request)
             except ApiError as error:

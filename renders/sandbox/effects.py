@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from typing import Any
 
 from .faults import ODD_POLLS, Fault
+from .jobs import JobError
 from .replies import ApiError, Reply, html_page
 from .rules import job_not_found, result_not_ready
 
@@ -54,6 +55,9 @@ REFUSALS: dict[str, Callable[[Any], ApiError]] = {
     "insufficient_credits": lambda _: ApiError(402, "insufficient_credits", "No credits left."),
     "forbidden": lambda _: ApiError(403, "forbidden", "This API key may not do that."),
     "not_found": lambda _: job_not_found(),
+    "rejected": lambda code: ApiError(
+        422, code, "The sandbox was asked to refuse this.", retryable=False
+    ),
     "idempotency_in_progress": lambda _: ApiError(
         409,
         "idempotency_in_progress",
@@ -61,6 +65,15 @@ REFUSALS: dict[str, Callable[[Any], ApiError]] = {
         retryable=True,
     ),
     "result_not_ready": result_not_ready,
+}
+
+
+# What becomes of the job, where the fault is met later than the request.
+PLANS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "job_fails": lambda code: {
+        "planned_error": JobError(code, "The sandbox was asked to fail this.", code)
+    },
+    "job_takes": lambda seconds: {"processing_seconds": seconds},
 }
 
 

@@ -14,6 +14,8 @@
 | `unavailable` | seconds (1) | 503, `Retry-After` in seconds |
 | `unauthorized`, `insufficient_credits`, `forbidden` | | 401, 402, 403 |
 | `not_found` | | 404 |
+| `rejected` | code (prompt_rejected) | 422 that says never to try again |
+| `job_fails`, `job_takes` | code, seconds (60) | accepted; the job fails, or takes that long |
 | `idempotency_in_progress` | | 409, the first request is said to be still under way |
 | `html` | | carried out, but a 2xx with an HTML page |
 | `no_job_id` | | accepted, the reply names no job |
@@ -104,6 +106,9 @@ CATALOGUE: dict[str, _Shape] = {
     "insufficient_credits": _Shape(on=frozenset({"submit"})),
     "forbidden": _Shape(),
     "not_found": _Shape(),
+    "rejected": _Shape("prompt_rejected", _word, frozenset({"submit"})),
+    "job_fails": _Shape("generation_failed", _word, frozenset({"submit"})),
+    "job_takes": _Shape(60.0, _seconds, frozenset({"submit"})),
     "idempotency_in_progress": _Shape(on=WRITES),
     "html": _Shape(),
     "no_job_id": _Shape(on=frozenset({"submit"})),

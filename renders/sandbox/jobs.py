@@ -54,6 +54,8 @@ class Job:
     ready_at: float | None = None
     result_seconds: float = 0.0
     error: JobError | None = None
+    processing_seconds: float | None = None
+    planned_error: JobError | None = None
     events: list[tuple[str, float]] = field(default_factory=list)
 
     @property

@@ -74,7 +74,7 @@ class Line:
         wait = max(0.0, job.accepted_at + options.queued_seconds - now)
         if self._processing and len(self._processing) >= options.processing_limit:
             wait = max(wait, min(map(self._finish_time, self._processing)) - now)
-        return wait + (rounds + 1) * options.processing_seconds
+        return wait + rounds * options.processing_seconds + self._processing_seconds(job)
 
     def next_place(self, now: float) -> float:
         """Seconds until a place in the queue can become free."""
@@ -82,7 +82,11 @@ class Line:
         return max(0.0, min(times) - now)
 
     def _finish_time(self, job: Job) -> float:
-        return (job.started_at or 0.0) + self._options.processing_seconds
+        return (job.started_at or 0.0) + self._processing_seconds(job)
+
+    def _processing_seconds(self, job: Job) -> float:
+        planned = job.processing_seconds
+        return self._options.processing_seconds if planned is None else planned
 
     def _next_start(self) -> float:
         if not self._waiting or len(self._processing) >= self._options.processing_limit:
@@ -94,5 +98,5 @@ class Line:
         if len(self._processing) >= self._options.processing_limit:
             self._slot_free_at = at
         self._processing.remove(job)
-        job.error = planned_error(job.prompt)
+        job.error = job.planned_error or planned_error(job.prompt)
         job.move(FAILED if job.error else COMPLETED, at)

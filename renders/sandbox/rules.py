@@ -6,6 +6,7 @@ Every method takes plain values and returns the `data` of the reply as a dict, o
 
 import math
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,7 @@ class Rules:
         self._jobs: dict[str, Job] = {}
         self._keys = KeyStore(self.ledger)
         self._line = Line(options)
+        self._plans: deque[dict[str, Any]] = deque()
         writes = options.writes_per_minute
         self._writes = None if writes is None else Budget(writes)
         self._reads = None if writes is None else Budget(writes * READS_PER_WRITE)
@@ -164,6 +166,10 @@ class Rules:
             self._keys.remember(key, request, job)
             return documents.canceled(job)
 
+    def plan(self, **fields: Any) -> None:
+        """What shall become of the next job that is accepted: fields of `Job`."""
+        self._plans.append(fields)
+
     def hold_result(self, job_id: str, seconds: float) -> None:
         """Let a job be terminal, but its result not ready, for `seconds`. Unknown ids pass."""
         with self._lock:
@@ -204,7 +210,8 @@ class Rules:
     def _accept(self, kind: str, fields: dict[str, Any], key: str | None, now: float) -> Job:
         price = self.options.price_usd_micros
         model = fields.get("model", "sume/auto")
-        job = Job(KINDS[kind], model, fields["prompt"], now, price)
+        plan = self._plans.popleft() if self._plans else {}
+        job = Job(KINDS[kind], model, fields["prompt"], now, price, **plan)
         job.result_seconds = self.options.result_seconds
         self._jobs[job.id] = job
         self._line.join(job)

@@ -185,11 +185,16 @@ def test_the_sandbox_knows_nothing_of_the_app(path):
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in OWN if path.relative_to(ROOT).parts[0] not in {"demo", "management"}],
+    # The demo and its command run it, and so do a project's own tests.
+    [
+        path
+        for path in OWN
+        if path.relative_to(ROOT).parts[0] not in {"demo", "management", "testing"}
+    ],
     ids=name_of,
 )
-def test_the_app_knows_nothing_of_the_sandbox(path):
-    assert not {name for name in imports(path) if name.startswith("renders.sandbox")}
+def test_the_app_knows_nothing_of_the_sandbox_and_of_tests(path):
+    assert under(imports(path), {"renders.sandbox", "renders.testing", "pytest"}) == set()
 
 
 FORBIDDEN = {
@@ -224,6 +229,7 @@ FORBIDDEN = {
     "admin": {"requests", "renders.client", "celery", "redis"},
     "standing": {"requests", "renders.client", "celery", "redis"},
     "forms": {"requests", "renders.client", "celery", "redis"},
+    "testing": {"requests", "renders.client", "celery", "kombu", "redis"},
 }
 
 

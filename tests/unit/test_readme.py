@@ -86,9 +86,19 @@ def test_the_commands_have_the_options_it_names(name):
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 def test_its_code_uses_what_there_is(code):
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom) and not node.level:
             module = import_module(node.module)
             assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+@pytest.mark.parametrize("section", ["Use it from your code", "Test it"])
+def test_its_examples_are_code_that_runs(section):
+    text = README.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    examples = [path.read_text() for path in (ROOT / "tests/examples").rglob("*.py")]
+    shown = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+    assert shown
+    assert [code for code in shown if not any(code in example for example in examples)] == []
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(?:GET |POST )?(/[a-z/]+)[`?]", README))))
@@ -97,8 +107,9 @@ def test_the_pages_it_names_are_there(path):
         assert resolve(path)
 
 
-def test_the_screenshot_is_a_small_png():
-    picture = (ROOT / ".github/gallery.png").read_bytes()
+@pytest.mark.parametrize("name", ["gallery.png", "flower.png"])
+def test_the_screenshots_are_small_pngs(name):
+    picture = (ROOT / ".github" / name).read_bytes()
 
     assert picture.startswith(b"\x89PNG")
     assert int.from_bytes(picture[16:20]) == 1280

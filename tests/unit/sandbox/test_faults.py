@@ -295,6 +295,31 @@ def test_every_fault_and_operation_gets_some_answer_or_a_broken_connection(start
     assert {note.fault for note in sandbox.ledger.faults} == set(CATALOGUE)
 
 
+def test_a_job_that_shall_fail_is_accepted_billed_and_refunded(start):
+    sandbox, caller = start()
+    sandbox.faults.add("job_fails", on="submit", argument="too_odd")
+    failing, other = caller.job("first"), caller.job("second")
+    job = caller.get(f"/v1/jobs/{failing}/status").json()["data"]["job"]
+    assert (job["status"], job["error"]["code"]) == ("failed", "too_odd")
+    assert caller.get(f"/v1/jobs/{other}/status").json()["data"]["terminal"]
+    assert [refund.job_id for refund in sandbox.ledger.refunds] == [failing]
+
+
+def test_a_job_that_shall_take_long_is_processed_for_so_long(start):
+    sandbox, caller = start(poll_seconds=900)
+    sandbox.faults.add("job_takes", on="submit", argument=600)
+    status = caller.get(f"/v1/jobs/{caller.job()}/status").json()["data"]
+    assert (status["sume_status"], status["next_poll_after_seconds"]) == ("processing", 600)
+
+
+def test_a_refused_request_is_not_billed(start):
+    sandbox, caller = start()
+    reply = caller.submit(fault="rejected:too_odd")
+    assert codes(reply) == (422, "too_odd")
+    assert reply.json()["error"]["retryable"] is False
+    assert sandbox.ledger.bills == []
+
+
 def test_faults_are_ordered_and_cleared_through_the_control_endpoint(start):
     sandbox, caller = start()
     order = {"fault": "server_error", "on": "status", "times": 2, "argument": 503}
