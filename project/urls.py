@@ -4,6 +4,8 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
+admin.site.index_template = "renders/admin/index.html"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path(

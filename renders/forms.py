@@ -16,7 +16,14 @@ from django.core.validators import RegexValidator
 from renders import services
 from renders.models import RenderJob
 from renders.states import Kind
-from renders.validation import REQUEST_FIELDS, clean_request, parse_json, request_errors
+from renders.validation import (
+    REQUEST_FIELDS,
+    JsonError,
+    clean_request,
+    parse_json,
+    request_errors,
+)
+from renders.widgets import JsonEditor
 
 
 def new_token() -> str:
@@ -24,8 +31,26 @@ def new_token() -> str:
     return secrets.token_urlsafe(18)
 
 
+class ParamsBoundField(forms.BoundField):
+    """Tells the editor where the JSON is wrong."""
+
+    def build_widget_attrs(self, attrs: Any, widget: Any = None) -> Any:
+        attrs = super().build_widget_attrs(attrs, widget)
+        for error in self.errors.as_data():
+            place = error.params or {}
+            if "line" in place:
+                attrs |= {
+                    "data-error-line": place["line"],
+                    "data-error-column": place["column"],
+                }
+        return attrs
+
+
 class ParamsField(forms.JSONField):
-    """A JSON object; an error names line and column."""
+    """A JSON object; an error names line and column, and the editor marks them."""
+
+    widget = JsonEditor
+    bound_field_class = ParamsBoundField
 
     def to_python(self, value: Any) -> Any:
         if self.disabled or not isinstance(value, str):
@@ -34,6 +59,9 @@ class ParamsField(forms.JSONField):
             return {}
         try:
             return parse_json(value)
+        except JsonError as error:
+            place = {"words": str(error), "line": error.line, "column": error.column}
+            raise ValidationError("%(words)s", code="invalid", params=place) from None
         except ValueError as error:
             raise ValidationError(str(error), code="invalid") from None
 
@@ -127,21 +155,3 @@ class RenderForm(TokenForm):
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user
-
-
-class RenderAdminForm(TokenForm, forms.ModelForm):
-    """Adds a render in the admin, which sets `user` on the class it makes of this."""
-
-    params = ParamsField(
-        required=False,
-        initial=dict,
-        widget=forms.Textarea(attrs={"rows": 5, "class": "vLargeTextField", "spellcheck": "false"}),
-        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
-    )
-
-    class Meta:
-        model = RenderJob
-        fields = REQUEST_FIELDS
-
-    def _post_clean(self) -> None:
-        """Not the model's own checks: `clean` made them, and a known reference is no error."""

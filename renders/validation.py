@@ -111,14 +111,22 @@ def _text(field: str, value: Any, longest: int) -> str:
     return value
 
 
+class JsonError(ValueError):
+    """Not JSON, from this line and column on (both count from 1)."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
 def parse_json(text: str) -> Any:
-    """Read strict JSON: no NaN, no infinity. Raises `ValueError` that says where it is wrong."""
+    """Read strict JSON: no NaN, no infinity. Raises `ValueError`, a `JsonError` if it can."""
     try:
         return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from None
+        words = f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+        raise JsonError(words, error.lineno, error.colno) from None
     except RecursionError:
         raise ValueError("Nested too deeply.") from None
 

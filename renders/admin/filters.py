@@ -3,25 +3,97 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
-from renders import standing
+from renders import attention
+from renders.admin.summary import starts
+from renders.attention import Reason
 from renders.models import RenderJob
+from renders.states import IN_FLIGHT, Status
+
+MOST_USERS = 20
 
 
-class OverdueFilter(admin.SimpleListFilter):
+class StatusFilter(admin.SimpleListFilter):
+    """Each status, and the two that mean: with Sume, or on the way."""
+
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [*Status.choices, ("in_flight", "In flight")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
+        match self.value():
+            case None:
+                return queryset
+            case "in_flight":
+                return queryset.filter(status__in=IN_FLIGHT)
+            case status:
+                return queryset.filter(status=status)
+
+
+class AttentionFilter(admin.SimpleListFilter):
     """What a person should look into."""
 
-    title = "standing"
+    title = "needs attention"
     parameter_name = "standing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("overdue", "Overdue at Sume"), ("unhandled", "Ended, not handled")]
+        return [("any", "For any reason"), *Reason.choices]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
-        if self.value() == "overdue":
-            return standing.overdue(queryset)
-        if self.value() == "unhandled":
-            return queryset.unhandled()
+        value = self.value()
+        if value == "any":
+            return attention.needing(queryset)
+        if value in Reason.values:
+            return attention.needing(queryset, Reason(value))
         return queryset
+
+
+class EndedFilter(admin.SimpleListFilter):
+    """Ended in this day or month of the site's time zone."""
+
+    title = "ended"
+    parameter_name = "ended"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("today", "Today"), ("month", "This month")]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
+        since = starts().get(self.value() or "")
+        return queryset.filter(finished_at__gte=since) if since else queryset
+
+
+class UserFilter(admin.SimpleListFilter):
+    """Whose renders: those who added one last, and whoever is chosen now."""
+
+    title = "who"
+    parameter_name = "who"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        theirs = RenderJob.objects.filter(created_by=OuterRef("pk")).order_by("-created_at")
+        users = get_user_model()._default_manager.order_by()
+        lately = users.annotate(last=Subquery(theirs.values("created_at")[:1]))
+        shown: list[Any] = list(lately.filter(last__isnull=False).order_by("-last")[:MOST_USERS])
+        chosen = self.value()
+        if chosen and chosen not in {"nobody", *(str(user.pk) for user in shown)}:
+            shown += users.filter(pk=self._key(chosen))
+        names = sorted((user.get_username(), str(user.pk)) for user in shown)
+        return [("nobody", "Nobody (a program)"), *((pk, name) for name, pk in names)]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
+        value = self.value()
+        if value == "nobody":
+            return queryset.filter(created_by=None)
+        return queryset.filter(created_by=self._key(value)) if value else queryset
+
+    def _key(self, value: str) -> Any:
+        try:
+            return get_user_model()._meta.pk.clean(value, None)
+        except ValidationError:
+            raise IncorrectLookupParameters from None

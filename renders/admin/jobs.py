@@ -4,31 +4,39 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
-from django.template.loader import render_to_string
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 
+from renders import attention
 from renders.admin.actions import RenderActions
-from renders.admin.filters import OverdueFilter
-from renders.forms import RenderAdminForm
-from renders.models import RenderEvent, RenderJob
-from renders.templatetags.render_facts import age, in_words, pretty_json, took, usd
+from renders.admin.buttons import RenderButtons
+from renders.admin.columns import RenderColumns
+from renders.admin.filters import AttentionFilter, EndedFilter, StatusFilter, UserFilter
+from renders.admin.forms import RenderAdminForm
+from renders.admin.search import RenderSearch
+from renders.models import RenderJob
 
 ADD_FIELDSETS = [
     (None, {"fields": ["token", "kind", "prompt", "model", "params"]}),
     ("Order and name", {"fields": ["priority", "reference"]}),
 ]
+FIRST: list[Any] = [("badge", "standing"), "trouble", "pictures", "whole_prompt"]
 FIELDSETS: Any = [
-    (None, {"fields": [("badge", "standing"), "trouble", "pictures", "whole_prompt"]}),
     ("Request", {"fields": [("kind", "model", "priority"), "params_json", "reference"]}),
     (
         "Who and when",
-        {"fields": [("created_by", "created_at"), ("submitted_at", "finished_at", "handled_at")]},
+        {
+            "fields": [
+                ("created_by", "created_at"),
+                ("submitted_at", "finished_at", "handled_at"),
+                ("waited", "rendered"),
+            ]
+        },
     ),
     ("At Sume", {"fields": [("sume_job_id", "sume_status"), ("cost", "idempotency_hit")]}),
     (
@@ -37,7 +45,7 @@ FIELDSETS: Any = [
             "classes": ["collapse"],
             "fields": [
                 ("id", "idempotency_key", "retry_of"),
-                ("submit_attempts", "not_before", "claimed_at"),
+                ("submit_attempts", "not_before", "claimed_at", "outcome_unknown_at"),
                 ("poll_count", "failed_reads", "last_polled_at", "next_poll_at"),
                 ("cancel_requested_at", "cancel_answered_at"),
             ],
@@ -46,43 +54,41 @@ FIELDSETS: Any = [
 ]
 
 
-class TimelineInline(admin.TabularInline):
-    """What happened to a render; seen by whoever sees the render."""
+class RenderList(ChangeList):
+    """Reads no more than a page of the list shows: prompts and requests can be long."""
 
-    model = RenderEvent
-    template = "renders/admin/timeline.html"
-    extra = 0
-    can_delete = False
-    fields = ["at", "what", "detail"]
-    readonly_fields = ["at", "what", "detail"]
+    def get_filters(self, request: HttpRequest) -> Any:
+        given = [value for values in self.get_filters_params().values() for value in values]
+        if "\0" in "".join(given):  # PostgreSQL cannot even compare it
+            raise IncorrectLookupParameters
+        return super().get_filters(request)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = attention.with_reason(self.result_list)
+        rows = rows.defer("prompt", "params", "request_body", "error_message")
+        self.result_list = rows.annotate(prompt_start=Left("prompt", 100))
 
 
 @admin.register(RenderJob)
-class RenderJobAdmin(RenderActions):
+class RenderJobAdmin(RenderActions, RenderButtons, RenderColumns, RenderSearch):
     """Adds through the services; all else is read-only, since what was sent cannot be edited."""
 
     form = RenderAdminForm
-    list_display = ["badge", "kind", "short_prompt", "who", "created", "lasted", "cost"]
-    list_display_links = ["badge", "short_prompt"]
-    list_filter = ["status", OverdueFilter, "kind", "created_at"]
+    list_display = ["thumbnail", "badge_and_kind", "short_prompt", "added", "times", "cost"]
+    list_display_links = ["thumbnail", "short_prompt"]
+    list_filter = [StatusFilter, AttentionFilter, "kind", UserFilter, "created_at", EndedFilter]
     list_select_related = ["created_by"]
     date_hierarchy = "created_at"
-    search_fields = ["prompt", "id", "sume_job_id", "reference"]
-    search_help_text = "Words of the prompt, an id, a Sume job id or a reference."
+    show_full_result_count = False  # a second count of all rows, for a number beside the first
 
     class Media:
         css = {"all": ["renders/admin.css"]}
 
     # --- Who may do what ------------------------------------------------------------------
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("renders.view_renderjob")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -93,16 +99,30 @@ class RenderJobAdmin(RenderActions):
     def get_queryset(self, request: HttpRequest) -> QuerySet[RenderJob]:
         return RenderJob.objects.visible_to(request.user)
 
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        render: Any = super().get_object(request, *args, **kwargs)
+        if render is not None:
+            render.attention = attention.reason(render)
+        return render
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return RenderList
+
     # --- Adding ---------------------------------------------------------------------------
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        return FIELDSETS if obj else ADD_FIELDSETS
+        if obj is None:
+            return ADD_FIELDSETS
+        missing = set()
+        if not (obj.error_code or obj.error_message):
+            missing.add("trouble")
+        if not obj.artifacts:
+            missing.add("pictures")
+        first = [name for name in FIRST if name not in missing]
+        return [(None, {"fields": first}), *FIELDSETS]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return flatten_fieldsets(FIELDSETS) if obj else []
-
-    def get_inlines(self, request: HttpRequest, obj: Any) -> list[Any]:
-        return [TimelineInline] if obj else []
+        return flatten_fieldsets(self.get_fieldsets(request, obj)) if obj else []
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -151,54 +171,3 @@ class RenderJobAdmin(RenderActions):
     def view_on_site(self, obj: RenderJob) -> str:
         """The render's page, with its buttons."""
         return obj.get_absolute_url()
-
-    # --- What is shown --------------------------------------------------------------------
-
-    @admin.display(description="Status", ordering="status")
-    def badge(self, render: RenderJob) -> SafeString:
-        return format_html(
-            '<span class="badge badge-{}">{}</span>', render.status, render.get_status_display()
-        )
-
-    @admin.display(description="Prompt")
-    def short_prompt(self, render: RenderJob) -> str:
-        return Truncator(render.prompt).chars(80)
-
-    @admin.display(description="Who", ordering="created_by")
-    def who(self, render: RenderJob) -> Any:
-        return render.created_by
-
-    @admin.display(description="Created", ordering="created_at")
-    def created(self, render: RenderJob) -> SafeString:
-        moment = render.created_at
-        return format_html('<span title="{}">{} ago</span>', f"{moment:%F %T %Z}", age(moment))
-
-    @admin.display(description="Took", ordering="finished_at")
-    def lasted(self, render: RenderJob) -> str:
-        return took(render)
-
-    @admin.display(description="Cost", ordering="cost_usd_micros")
-    def cost(self, render: RenderJob) -> str:
-        return usd(render.cost_usd_micros)
-
-    @admin.display(description="Now")
-    def standing(self, render: RenderJob) -> str:
-        return in_words(render)
-
-    @admin.display(description="Result")
-    def pictures(self, render: RenderJob) -> str:
-        if not render.artifacts:
-            return "-"
-        return render_to_string("renders/admin/media.html", {"render": render})
-
-    @admin.display(description="Prompt")
-    def whole_prompt(self, render: RenderJob) -> SafeString:
-        return format_html('<p class="renders-prompt">{}</p>', render.prompt)
-
-    @admin.display(description="Error")
-    def trouble(self, render: RenderJob) -> str:
-        return ": ".join(filter(None, [render.error_code, render.error_message])) or "-"
-
-    @admin.display(description="Params")
-    def params_json(self, render: RenderJob) -> SafeString:
-        return format_html('<pre class="renders-json">{}</pre>', pretty_json(render.params) or "{}")

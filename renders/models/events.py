@@ -20,6 +20,9 @@ class RenderEvent(models.Model):
         ordering = ["at", "id"]
         indexes = [
             models.Index(fields=["at"], name="renders_writes", condition=Q(what__in=WRITES)),
+            models.Index(
+                fields=["at"], name="renders_unstored", condition=Q(what="media not stored")
+            ),
         ]
 
     def __str__(self) -> str:

@@ -166,6 +166,8 @@ class RenderJob(models.Model):
                 name="renders_to_finish",
                 condition=Q(status__in=TERMINAL, handled_at__isnull=True),
             ),
+            # How many run, and what a day or a month cost, is read from the index alone.
+            models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
             models.Index(fields=["-created_at", "-id"], name="renders_newest"),
             models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
             models.Index(

@@ -26,6 +26,9 @@ EVENT_TITLES = {
     "completed": "Completed",
     "failed": "Failed",
     "canceled": "Canceled",
+    "sume status": "Sume says",
+    "late answer": "Sume answered late",
+    "media not stored": "Not stored; only Sume's link is left",
     "finish postponed": "Result fetched later",
     "handled": "All done",
 }
@@ -111,6 +114,26 @@ def age(moment: datetime | None) -> str:
 def took(render: RenderJob) -> str:
     """From its creation to its end, or to now."""
     return short((render.finished_at or timezone.now()) - render.created_at)
+
+
+@register.filter
+def waited(render: RenderJob) -> str:
+    """From its creation until Sume took it; or until it ended, or now."""
+    return short((render.submitted_at or render.finished_at or timezone.now()) - render.created_at)
+
+
+@register.filter
+def rendered(render: RenderJob) -> str:
+    """How long Sume has had it."""
+    if render.submitted_at is None:
+        return "-"
+    return short((render.finished_at or timezone.now()) - render.submitted_at)
+
+
+@register.filter
+def since(moment: datetime, start: datetime) -> str:
+    """How long after the start."""
+    return f"+{short(moment - start)}"
 
 
 @register.filter

@@ -2,8 +2,9 @@
 
 import pytest
 
+from renders.admin.forms import RenderAdminForm
 from renders.exceptions import InvalidRender
-from renders.forms import RenderAdminForm, RenderForm, new_token
+from renders.forms import RenderForm, new_token
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, retry_once
 from renders.validation import parse_json

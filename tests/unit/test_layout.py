@@ -227,9 +227,11 @@ FORBIDDEN = {
     "artifacts": {"requests", "renders.client", "celery", "redis"},
     "views": {"requests", "renders.client", "celery", "redis"},
     "admin": {"requests", "renders.client", "celery", "redis"},
+    "attention": {"requests", "renders.client", "celery", "redis"},
     "standing": {"requests", "renders.client", "celery", "redis"},
     "forms": {"requests", "renders.client", "celery", "redis"},
     "testing": {"requests", "renders.client", "celery", "kombu", "redis"},
+    "widgets": {"renders.models", "requests", "celery", "redis"},
 }
 
 

@@ -166,9 +166,11 @@ def test_without_a_limit_nothing_is_overdue(overdue, client, settings):
     assert client.get("/healthz").json()["overdue"] == 0
 
 
-def test_what_ended_and_is_not_handled_can_be_found(admin_client):
-    services.create_render("a cat")
-    services.cancel_render(services.create_render("a dog"))
+def test_what_ended_and_is_not_handled_for_long_can_be_found(admin_client):
+    for prompt in ("a cat", "a dog"):
+        services.cancel_render(services.create_render(prompt))
+    ended = timezone.now() - timedelta(hours=1)
+    RenderJob.objects.filter(prompt="a dog").update(finished_at=ended)
 
     found = admin_client.get("/admin/renders/renderjob/?standing=unhandled").content.decode()
 

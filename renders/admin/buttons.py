@@ -1,0 +1,118 @@
+"""A render's page: its buttons, and the ways from it to what else is known of it."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import NoReverseMatch, path, reverse
+from django.utils import timezone
+
+from renders.conf import conf
+from renders.models import RenderJob
+from renders.states import Status
+from renders.templatetags.render_facts import can_cancel, can_retry
+
+
+@dataclass(frozen=True)
+class Button:
+    """One of the list's actions, for this render alone. A warning asks first."""
+
+    action: str
+    label: str
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way to another page."""
+
+    label: str
+    url: str
+
+
+CANCEL = Button("cancel", "Cancel it")
+RETRY = Button(
+    "retry", "Retry it as a new render", "A retry is a new render with a new bill. Make it?"
+)
+CHECK = Button("check_now", "Ask Sume about it now")
+BUTTONS = {button.action: button for button in (CANCEL, RETRY, CHECK)}
+
+
+class RenderButtons(admin.ModelAdmin):
+    """What stands above a render's facts. Each button is the list's action, and as permitted."""
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.act_view)
+        return [path("<uuid:pk>/act/", view, name="renders_renderjob_act"), *super().get_urls()]
+
+    def act_view(self, request: HttpRequest, pk: UUID) -> HttpResponseBase:
+        """Do to one render what the list's action does; then show it."""
+        render = self.get_object(request, str(pk))
+        if not self.has_view_permission(request, render):
+            raise PermissionDenied
+        if render is None:
+            raise Http404
+        page = redirect("admin:renders_renderjob_change", pk)
+        if request.method != "POST":
+            return page  # somebody had to log in first, and presses again
+        action = request.POST.get("action", "")
+        if action not in BUTTONS or action not in self.get_actions(request):
+            raise PermissionDenied
+        renders = self.get_queryset(request).filter(pk=pk)
+        response: HttpResponseBase | None = getattr(self, action)(request, renders)
+        return response or page
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        render = self.get_object(request, object_id)
+        extra: dict[str, Any] = {}
+        if render is not None and self.has_view_permission(request, render):
+            extra = {
+                "buttons": self._buttons(request, render),
+                "links": self._links(request, render),
+                # A retry that was confirmed on this page need not be confirmed on another.
+                "shown_at": timezone.now().isoformat(),
+                "act_url": reverse("admin:renders_renderjob_act", args=[render.pk]),
+            }
+        return super().change_view(request, object_id, form_url, extra | (extra_context or {}))
+
+    def _buttons(self, request: HttpRequest, render: RenderJob) -> list[Button]:
+        fits = {
+            CANCEL: can_cancel(render),
+            RETRY: can_retry(render) and not render.retries.exists(),
+            CHECK: render.status == Status.SUBMITTED,
+        }
+        allowed = self.get_actions(request)
+        return [button for button in BUTTONS.values() if fits[button] and button.action in allowed]
+
+    def _links(self, request: HttpRequest, render: RenderJob) -> list[Link]:
+        links = []
+        if render.retry_of_id:
+            links.append(Link("The render that it retries", _change_url(render.retry_of_id)))
+        seen = self.get_queryset(request).filter(retry_of=render)
+        links += [Link("Its retry", _change_url(retry.pk)) for retry in seen]
+        if request.user.has_perm("django_celery_results.view_taskresult"):
+            try:
+                results = reverse("admin:django_celery_results_taskresult_changelist")
+            except NoReverseMatch:
+                pass  # results are kept elsewhere
+            else:
+                links.append(Link("Task results", f"{results}?q={render.pk}"))
+        if conf.FLOWER_URL:
+            # Flower puts `name:` before the word, and searches for both.
+            query = f"name=renders.tasks%20args:{render.pk}"
+            links.append(Link("Tasks in Flower", f"{conf.FLOWER_URL.rstrip('/')}/tasks?{query}"))
+        return links
+
+
+def _change_url(pk: Any) -> str:
+    return reverse("admin:renders_renderjob_change", args=[pk])

@@ -1,0 +1,76 @@
+"""What stands above the list: how many, how much, and whether the gate is open."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from renders import attention, standing
+from renders.models import RenderJob
+from renders.states import IN_FLIGHT, Status
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number, and where the renders behind it are."""
+
+    label: str
+    value: str
+    url: str
+    alarm: bool = False
+
+
+def starts() -> dict[str, datetime]:
+    """When today and this month began, in the site's time zone."""
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    return {"today": today, "month": today.replace(day=1)}
+
+
+def figures(user: Any) -> list[Figure]:
+    """Of the renders that this person may see."""
+    renders = RenderJob.objects.visible_to(user)
+    since = starts()
+    today = Q(finished_at__gte=since["today"])
+    moving = renders.filter(finished_at__isnull=True).aggregate(
+        pending=Count("status", filter=Q(status=Status.PENDING)),
+        in_flight=Count("status", filter=Q(status__in=IN_FLIGHT)),
+    )
+    ended = renders.filter(finished_at__gte=since["month"]).aggregate(
+        done=Count("status", filter=today & Q(status=Status.COMPLETED)),
+        failed=Count("status", filter=today & Q(status=Status.FAILED)),
+        today=Sum("cost_usd_micros", filter=today),
+        month=Sum("cost_usd_micros"),
+    )
+    troubled = attention.needing(renders).count()
+    return [
+        _figure("Pending", moving["pending"], "status=pending"),
+        _figure("In flight", moving["in_flight"], "status=in_flight"),
+        _figure("Done today", ended["done"], "status=completed&ended=today"),
+        _figure("Failed today", ended["failed"], "status=failed&ended=today", alarming=True),
+        _figure("Needs attention", troubled, "standing=any", alarming=True),
+        _figure("Cost today", _dollars(ended["today"]), "ended=today"),
+        _figure("Cost this month", _dollars(ended["month"]), "ended=month"),
+    ]
+
+
+def _figure(label: str, value: int | str, query: str, *, alarming: bool = False) -> Figure:
+    url = f"{reverse('admin:renders_renderjob_changelist')}?{query}"
+    shown = f"{value:,}" if isinstance(value, int) else value
+    return Figure(label, shown, url, alarm=alarming and bool(value))
+
+
+def _dollars(micros: int | None) -> str:
+    return f"${(micros or 0) / 1_000_000:,.2f}"
+
+
+def gate_in_words() -> tuple[str, bool]:
+    """Whether renders are sent and read now; and whether that is as it should be."""
+    gates = standing.gates()
+    if closed := [gate.sort.label.lower() for gate in gates if gate.closed]:
+        return f"Paused: {' and '.join(closed)}", False
+    if any(gate.trying for gate in gates):
+        return "Trying one at a time", False
+    return "Open", True

@@ -1,0 +1,84 @@
+"""What a person should look into, and why: one definition for the list, its filter and figures."""
+
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db import models
+from django.db.models import Case, Q, Value, When
+from django.utils import timezone
+
+from renders.conf import conf
+from renders.models import RenderEvent, RenderJob
+from renders.queries import RenderQueries
+from renders.states import TERMINAL, Status
+
+UNHANDLED_MINUTES = 15
+FAILED_READS = 3
+# What nothing but a person can end stops asking for one after this.
+LATELY_DAYS = 7
+
+
+class Reason(models.TextChoices):
+    """Why a render needs attention; of several, the first counts."""
+
+    OVERDUE = "overdue", "Overdue at Sume"
+    """Sume should have ended it long ago."""
+    UNSURE = "unsure", "Outcome unknown"
+    """It was sent and no clear answer came: Sume may hold a job for it."""
+    UNREAD = "unread", "Reads keep failing"
+    """The last reads of its status failed, one after the other."""
+    UNHANDLED = "unhandled", "Ended, not handled"
+    """Its result or a receiver of the signals fails again and again."""
+    UNSTORED = "unstored", "Picture or clip not stored"
+    """Only Sume's link is left, and that runs out."""
+    WAITING = "waiting", "Waits after an error"
+    """Sume did not take it the last time; it is sent again."""
+
+
+def needing(renders: RenderQueries, why: Reason | None = None) -> RenderQueries:
+    """Those of the renders that need attention, for this reason or for any."""
+    known = _conditions(timezone.now())
+    return renders.filter(known[why] if why else reduce(or_, known.values()))
+
+
+def reason(render: RenderJob) -> str:
+    """Why this render needs attention; empty if it needs none."""
+    return str(with_reason(RenderJob.objects.filter(pk=render.pk)).get().attention)
+
+
+def with_reason(renders: models.QuerySet[Any]) -> models.QuerySet[Any]:
+    """The same renders; each with its `attention`, empty where it needs none."""
+    cases = [When(wanted, then=Value(name)) for name, wanted in _conditions(timezone.now()).items()]
+    return renders.annotate(
+        attention=Case(*cases, default=Value(""), output_field=models.CharField())
+    )
+
+
+def _conditions(now: datetime) -> dict[Reason, Q]:
+    lately = now - timedelta(days=LATELY_DAYS)
+    hours = conf.OVERDUE_HOURS
+    late = Q(status=Status.SUBMITTED, submitted_at__lte=now - timedelta(hours=hours))
+    retried = RenderJob.objects.filter(retry_of__isnull=False)
+    unclear = Q(
+        ~Q(pk__in=retried.values("retry_of")),
+        status=Status.FAILED,
+        error_code="submit_outcome_unknown",
+        finished_at__gt=lately,
+    )
+    unstored = RenderEvent.objects.filter(what="media not stored", at__gt=lately)
+    return {
+        Reason.OVERDUE: late if hours else Q(pk__in=[]),
+        Reason.UNSURE: Q(status=Status.PENDING, outcome_unknown_at__isnull=False) | unclear,
+        Reason.UNREAD: Q(status=Status.SUBMITTED, failed_reads__gte=FAILED_READS),
+        Reason.UNHANDLED: Q(
+            status__in=TERMINAL,
+            handled_at__isnull=True,
+            finished_at__lte=now - timedelta(minutes=UNHANDLED_MINUTES),
+        ),
+        Reason.UNSTORED: Q(
+            status=Status.COMPLETED, finished_at__gt=lately, pk__in=unstored.values("render")
+        ),
+        Reason.WAITING: Q(status=Status.PENDING) & ~Q(error_code=""),
+    }

@@ -1,0 +1,43 @@
+"""What people fill in: JSON with its errors in place, and a kind with what it means."""
+
+from typing import Any
+
+from django import forms
+
+from renders.kinds import HELP
+from renders.states import Kind
+
+
+class JsonEditor(forms.Textarea):
+    """A text area for a JSON object. Its script checks while one types and marks the wrong line.
+
+    Without the script it is a text area. A form that holds it needs `{{ form.media }}`.
+    """
+
+    class Media:
+        css = {"all": ["renders/json-editor.css"]}
+        js = ["renders/json-editor.js"]
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        own = {
+            "data-json-editor": "",
+            "class": "json-editor",
+            "rows": 6,
+            "spellcheck": "false",
+            "autocapitalize": "off",
+            "autocomplete": "off",
+            "wrap": "off",
+        }
+        super().__init__(own | (attrs or {}))
+
+
+class KindChoice(forms.RadioSelect):
+    """One of the kinds, each with a sentence on what it gives."""
+
+    template_name = "renders/widgets/kinds.html"
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value in Kind.values:
+            option["help"] = HELP[Kind(value)]
+        return option

@@ -1,0 +1,52 @@
+"""The widgets: plain fields without their script, and what the script needs."""
+
+import re
+
+from django import forms
+from django.contrib.staticfiles import finders
+
+from renders.forms import ParamsField
+from renders.kinds import HELP
+from renders.states import Kind
+from renders.widgets import JsonEditor, KindChoice
+
+
+class Params(forms.Form):
+    params = ParamsField(required=False)
+
+
+def test_the_editor_is_a_text_area_of_every_form_with_params():
+    form = Params()
+
+    assert isinstance(form.fields["params"].widget, JsonEditor)
+    assert str(form["params"]).startswith("<textarea")
+    assert "data-json-editor" in str(form["params"])
+    for file in ("renders/json-editor.js", "renders/json-editor.css"):
+        assert file in str(form.media)
+        assert finders.find(file)
+
+
+def test_an_error_with_a_place_tells_the_editor():
+    html = str(Params({"params": '{\n"a": }'})["params"])
+
+    assert 'data-error-line="2"' in html and 'data-error-column="6"' in html
+
+
+def test_an_error_without_a_place_or_no_error_tells_nothing():
+    for text in ('{"x": NaN}', "{}", ""):
+        assert "data-error" not in str(Params({"params": text})["params"])
+
+
+def test_what_was_typed_never_ends_the_text_area():
+    html = str(Params({"params": "</textarea><script>"})["params"])
+
+    assert "<script>" not in html and html.count("</textarea>") == 1
+
+
+def test_each_kind_is_a_choice_with_its_help():
+    html = KindChoice(choices=Kind.choices).render("kind", "video", {"id": "id_kind"})
+
+    assert re.findall(r'value="(\w+)"', html) == list(Kind)
+    assert re.findall(r'value="(\w+)"[^>]*checked', html) == ["video"]
+    assert all(text in html for text in HELP.values())
+    assert html.count("<label") == len(Kind)
