@@ -184,6 +184,7 @@ RENDERS |= {
     "API_KEY": os.environ.get("SUME_API_KEY", ""),
     "BASE_URL": os.environ.get("SUME_BASE_URL") or "https://api.sume.com",
     "REDIS_URL": REDIS_URL,
+    "WEBHOOK_SECRET": os.environ.get("SUME_WEBHOOK_SECRET", ""),
 }
 
 try:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from renders.conf import Conf, Setting, conf
 
+SHORTEST_SECRET = 16
 ABOVE_ZERO = (
     "REQUEST_TIMEOUT_SECONDS",
     "MIN_POLL_SECONDS",
@@ -16,6 +17,7 @@ ABOVE_ZERO = (
     "SWEEP_BATCH",
     "PAUSE_SECONDS",
     "MAX_PAUSE_SECONDS",
+    "WEBHOOK_MAX_AGE_SECONDS",
 )
 
 
@@ -56,7 +58,7 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         found.append(
             Error(
                 f"Must be above 0: {', '.join(idle)}.",
-                hint="Nothing would be sent, or without a pause.",
+                hint="Nothing would be sent or taken, or without a pause.",
                 id="renders.E008",
             )
         )
@@ -94,6 +96,48 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 "SUME_BASE_URL is not https: the API key travels in the clear.",
                 hint="Right for the sandbox on this machine only.",
                 id="renders.W007",
+            )
+        )
+    return [*found, *_webhook_faults()]
+
+
+def _webhook_faults() -> list[CheckMessage]:
+    """Where webhooks are half on: renders are polled as often as without."""
+    secrets, address = conf.webhook_secrets, conf.PUBLIC_URL
+    found: list[CheckMessage] = []
+    if secrets and not address:
+        found.append(
+            Warning(
+                "SUME_WEBHOOK_SECRET is set, yet Sume is not told where to send webhooks.",
+                hint="Set RENDERS_PUBLIC_URL to the address of this site, "
+                "for instance https://example.com.",
+                id="renders.W021",
+            )
+        )
+    if address and not secrets:
+        found.append(
+            Info(
+                "PUBLIC_URL is set and SUME_WEBHOOK_SECRET is not: Sume sends no webhooks.",
+                hint="Set SUME_WEBHOOK_SECRET to the secret of the webhook in your Sume account "
+                "if you want them; without, renders are polled.",
+                id="renders.I022",
+            )
+        )
+    if secrets and address.startswith("http://") and not settings.DEBUG:
+        found.append(
+            Warning(
+                "PUBLIC_URL is not https: Sume sends no webhooks there.",
+                hint="Serve the site over https and set RENDERS_PUBLIC_URL to that address.",
+                id="renders.W023",
+            )
+        )
+    if any(len(secret) < SHORTEST_SECRET for secret in secrets):
+        found.append(
+            Warning(
+                f"A secret in SUME_WEBHOOK_SECRET has fewer than {SHORTEST_SECRET} characters: "
+                "it was cut short, or can be guessed.",
+                hint="Copy it whole; commas stand between two secrets only.",
+                id="renders.W024",
             )
         )
     return found

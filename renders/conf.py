@@ -119,6 +119,36 @@ class Conf:
     PUBLIC_URL = Setting("", web_address, "Where people reach this site: https://example.com.")
     FLOWER_URL = Setting("", web_address, "Where people reach Flower; the admin links to it.")
 
+    WEBHOOK_SECRET = Setting[str](
+        Hidden(""),
+        secret,
+        "Sume's secrets, with commas between (environment: SUME_WEBHOOK_SECRET).",
+    )
+    WEBHOOK_MAX_AGE_SECONDS = Setting(
+        300.0, seconds, "An event signed longer ago, or ahead, is refused."
+    )
+    WEBHOOK_POLL_SECONDS = Setting(
+        120.0, seconds, "Wait between reads of a job that a webhook is to announce."
+    )
+
+    @property
+    def webhook_secrets(self) -> list[str]:
+        """Those that sign events: while they are exchanged, the old and the new."""
+        return [Hidden(part) for part in map(str.strip, self.WEBHOOK_SECRET.split(",")) if part]
+
+    @property
+    def webhooks_wanted(self) -> bool:
+        """Whether Sume is asked for events. It sends them over https; the stand-in need not."""
+        return bool(self.webhook_secrets) and self.PUBLIC_URL.startswith(
+            ("https://", "http://") if self.BASE_URL.startswith("http://") else "https://"
+        )
+
+    @property
+    def webhook_poll_seconds(self) -> float:
+        """Least wait between reads of a job with a webhook; 0 if none could be believed."""
+        wait = min(self.WEBHOOK_POLL_SECONDS, self.MAX_POLL_SECONDS)
+        return wait if self.webhook_secrets else 0.0
+
     @property
     def writes_per_minute(self) -> int:
         """Most POSTs in any 60 seconds, over all workers."""

@@ -6,9 +6,12 @@ is written only where nobody has read since (`poll_count`), and only the winner 
 
 import logging
 import random
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.utils import timezone
 
 from renders import admission, claims, gate
@@ -29,19 +32,25 @@ logger = logging.getLogger(__name__)
 def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases) -> list[Step]:
     """Read the job's status once, if it is due and nobody else reads it.
 
-    `token` is the lease this hop was handed, None to take a free one. Returns what follows.
+    `token` is the lease this hop was handed, None to take a free one, or that of a hop which
+    waits where a read at once is asked for. Returns what follows.
     """
     hop = Hop(render_id, leases)
     if not hop.take(token):
-        return []
+        if token is not None or not RenderJob.objects.asked().filter(pk=render_id).exists():
+            return []
+        if not hop.overtake():
+            # Somebody reads, perhaps since before it was asked for.
+            return [Step("poll", render_id, conf.MIN_POLL_SECONDS)]
     render = RenderJob.objects.filter(pk=render_id).first()
     if render is None or render.status != Status.SUBMITTED:
         hop.release()
         return []
     early = (render.next_poll_at - timezone.now()).total_seconds() if render.next_poll_at else 0
     if early > 0:
-        # Not asked for yet. This hop holds the lease now, so it carries the chain on.
-        return [hop.hand_on(early)]
+        # Not asked for yet. This hop holds the lease now, so it carries the chain on. One
+        # without a lease leaves that to the hop that named the time.
+        return [hop.hand_on(early)] if hop.leased or early <= conf.MIN_POLL_SECONDS else []
     try:
         status = gate.read(lambda: client.status(render.sume_job_id))
     except Closed as closed:
@@ -62,14 +71,24 @@ class Hop:
         self._leases = leases
         self._token: str | None = None
 
+    @property
+    def leased(self) -> bool:
+        """Whether Redis keeps others from reading."""
+        return self._token is not None
+
     def take(self, token: str | None) -> bool:
         """Whether this hop may read."""
-        life = conf.grace_seconds
+        if token is None:
+            return self._get(lambda life: self._leases.acquire(self._name, life))
+        return self._get(lambda life: self._leases.swap(self._name, token, life))
+
+    def overtake(self) -> bool:
+        """Whether this hop may read in place of one that waits, whose token is spent then."""
+        return self._get(lambda life: self._leases.overtake(self._name, life))
+
+    def _get(self, lease: Callable[[float], str | None]) -> bool:
         try:
-            if token is None:
-                self._token = self._leases.acquire(self._name, life)
-            else:
-                self._token = self._leases.swap(self._name, token, life)
+            self._token = lease(conf.grace_seconds)
         except REDIS_DOWN as error:
             self._without_lease(error)
             return True
@@ -120,21 +139,20 @@ def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
 
 def _running(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
     now = timezone.now()
+    # Rarely where an event will tell. If one has told, it is here before the reads know it.
+    awaits = render.by_webhook and not (render.asked_at or status.ending)
     wait = clamp(
         status.next_poll_after,
         default=conf.DEFAULT_POLL_SECONDS,
-        shortest=_shortest_wait(render, now),
+        shortest=max(_shortest_wait(render, now), conf.webhook_poll_seconds if awaits else 0),
         longest=conf.MAX_POLL_SECONDS,
     )
-    won = RenderJob.objects.record_read(
-        render.pk,
-        render.poll_count,
-        now,
-        next_poll_at=now + timedelta(seconds=wait),
-        sume_status=status.sume_status,
-        failed_reads=0,
-        not_found_since=None,
-    )
+    learned = {"sume_status": status.sume_status, "failed_reads": 0, "not_found_since": None}
+    won = _record(render, now, wait, where=Q(asked_at=render.asked_at), asked_at=None, **learned)
+    if not won:
+        # Asked for since this read began, unless somebody else has read.
+        wait = conf.MIN_POLL_SECONDS
+        won = _record(render, now, wait, **learned)
     if won and status.sume_status != render.sume_status:
         RenderJob.objects.log(render.pk, "sume status", status.sume_status)
     return _go_on(render, hop, wait, won)
@@ -154,15 +172,19 @@ def _failed(render: RenderJob, hop: Hop, error: SumeError) -> list[Step]:
         wait, default=wait, shortest=_shortest_wait(render, now), longest=conf.MAX_POLL_SECONDS
     )
     logger.warning("Reading render %s failed (%s); again in %.1f s.", render.pk, error.code, wait)
-    won = RenderJob.objects.record_read(
+    failures = render.failed_reads + 1
+    won = _record(render, now, wait, failed_reads=failures, not_found_since=since)
+    return _go_on(render, hop, wait, won)
+
+
+def _record(render: RenderJob, now: datetime, wait: float, **learned: Any) -> bool:
+    return RenderJob.objects.record_read(
         render.pk,
         render.poll_count,
         now,
         next_poll_at=now + timedelta(seconds=wait),
-        failed_reads=render.failed_reads + 1,
-        not_found_since=since,
+        **learned,
     )
-    return _go_on(render, hop, wait, won)
 
 
 def _shortest_wait(render: RenderJob, now: datetime) -> float:

@@ -101,6 +101,10 @@ class RenderQueries(models.QuerySet):
         """Ended, and the finish is late by more than `grace` seconds."""
         return self.unhandled().filter(next_poll_at__lt=now - timedelta(seconds=grace))
 
+    def asked(self) -> "RenderQueries":
+        """With Sume, and a read at once was asked for that is not made yet."""
+        return self.filter(status=Status.SUBMITTED, asked_at__isnull=False)
+
     def not_swept_since(self, moment: datetime) -> "RenderQueries":
         """Not put back by the sweep after `moment`."""
         return self.filter(Q(swept_at__isnull=True) | Q(swept_at__lt=moment))

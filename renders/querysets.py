@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
+from renders.moves import ANY
 from renders.sending import Sending
 from renders.states import TERMINAL, Status
 
@@ -20,13 +21,20 @@ class RenderQuerySet(Sending):
     """The named queries, and transitions of one row by its primary key."""
 
     def record_read(
-        self, pk: UUID, sequence: int, now: datetime, *, next_poll_at: datetime, **learned: Any
+        self,
+        pk: UUID,
+        sequence: int,
+        now: datetime,
+        *,
+        next_poll_at: datetime,
+        where: Q = ANY,
+        **learned: Any,
     ) -> bool:
         """Note a read after which the job still runs; `sequence` is the `poll_count` known.
 
         `learned` is what else the read told: `sume_status`, `failed_reads`, `not_found_since`.
         """
-        row = self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence)
+        row = self.filter(where, pk=pk, status=Status.SUBMITTED, poll_count=sequence)
         return bool(
             row.update(
                 poll_count=sequence + 1,
@@ -36,6 +44,15 @@ class RenderQuerySet(Sending):
                 **learned,
             )
         )
+
+    def ask(self, pks: Iterable[UUID], now: datetime) -> int:
+        """Note that a read at once is asked for: a read under way, begun before, is not it."""
+        return self.filter(pk__in=list(pks), status=Status.SUBMITTED).update(asked_at=now)
+
+    def bring_forward(self, pks: Iterable[UUID], due: datetime) -> int:
+        """Move the next reads to `due`, those that would be later."""
+        later = self.filter(pk__in=list(pks), status=Status.SUBMITTED, next_poll_at__gt=due)
+        return later.update(next_poll_at=due, swept_at=None)
 
     def postpone_read(self, pk: UUID, sequence: int, known: datetime, due: datetime) -> bool:
         """Move the next read from `known` to `due`; nothing was read."""
@@ -67,6 +84,7 @@ class RenderQuerySet(Sending):
             cost_usd_micros=cost,
             poll_count=sequence + 1,
             last_polled_at=now,
+            asked_at=None,
         )
 
     def cancel_unsent(self, pk: UUID, now: datetime, *, asked: bool = False) -> bool:

@@ -46,7 +46,7 @@ class Sending(Moves):
             )
         return [pk for pk in picked.pks(limit) if self.claim(pk, now)]
 
-    def freeze_request(self, pk: UUID, path: str, body: str) -> bool:
+    def freeze_request(self, pk: UUID, path: str, body: str, *, by_webhook: bool = False) -> bool:
         """Fix what is sent, once; a later caller loses and must send what is stored."""
         return self._move(
             pk,
@@ -55,6 +55,7 @@ class Sending(Moves):
             where=Q(request_body=""),
             request_path=path,
             request_body=body,
+            by_webhook=by_webhook,
         )
 
     def record_submitted(

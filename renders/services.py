@@ -1,4 +1,4 @@
-"""What other code calls: create, cancel, retry.
+"""What other code calls: create, cancel, retry, check now.
 
 The row is stored first; the message to Celery follows the commit, so a render made inside a
 transaction that is rolled back never existed, and one made while the broker is down is sent by
@@ -7,19 +7,22 @@ the sweep.
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import claims, gate, scheduling
+from renders import checking, claims, gate, scheduling
 from renders.exceptions import InvalidRender
-from renders.models import RenderEvent, RenderJob
+from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import Kind, Status
 from renders.steps import Step
 from renders.validation import REQUEST_FIELDS, clean_request
 
 # Messages for renders that are made together.
 STARTERS = 10
+# Renders that are asked about in one transaction.
+CHECK_BATCH = 500
 
 
 def create_render(
@@ -144,6 +147,44 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
         }
         owner = original.created_by or user
         return create_renders([request], user=owner, retry_of=original)[0], True
+
+
+def check_now(pks: Iterable[UUID]) -> int:
+    """Have these renders read at Sume at once; how many are: those that Sume holds.
+
+    One that was read within `MIN_POLL_SECONDS` is read when these are over. The status changes
+    only by what Sume answers.
+    """
+    waiting = list(pks)
+    asked = 0
+    for start in range(0, len(waiting), CHECK_BATCH):
+        with transaction.atomic():
+            count, steps = checking.ask(waiting[start : start + CHECK_BATCH])
+            _on_commit(*steps)
+        asked += count
+    return asked
+
+
+def take_event(event_id: str, *, type: str, job_id: str) -> bool:
+    """Keep an event of Sume's and have its job read at once; False if it came before.
+
+    Kept and asked for in one transaction: an event that is known is never without its read.
+    """
+    with transaction.atomic():
+        if not WebhookEvent.objects.record(event_id, type=type, job_id=job_id):
+            return False
+        if job_id and not _check_job(job_id, type):
+            # The answer to its submit may just be written down: whoever writes it looks for
+            # events afterwards, and here the row is looked for again.
+            transaction.on_commit(lambda: _check_job(job_id, type), robust=True)
+    return True
+
+
+def _check_job(job_id: str, told: str) -> int:
+    waiting = RenderJob.objects.filter(sume_job_id=job_id, status=Status.SUBMITTED).pks(CHECK_BATCH)
+    for pk in waiting:
+        RenderJob.objects.log(pk, "webhook", told)
+    return check_now(waiting)
 
 
 def pause_sending(user: Any = None) -> None:

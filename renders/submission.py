@@ -11,14 +11,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
-from renders import admission, claims, gate, signals
+from renders import admission, checking, claims, gate, signals
 from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError
-from renders.models import RenderJob
+from renders.models import RenderJob, WebhookEvent
 from renders.pacing import back_off, clamp
 from renders.replies import Accepted
 from renders.states import Kind, Sort, Status
@@ -91,10 +92,14 @@ def frozen(render_id: UUID) -> RenderJob:
     """The claimed row with its request fixed: what was once sent is what is sent again."""
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
-        body = json.dumps(
-            {**render.params, "model": render.model, "prompt": render.prompt, "mode": "async"}
+        by_webhook = conf.webhooks_wanted
+        fields = {**render.params, "model": render.model, "prompt": render.prompt, "mode": "async"}
+        if by_webhook:
+            address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
+            fields |= {"mode": "webhook", "webhook_url": address}
+        RenderJob.objects.freeze_request(
+            render_id, PATHS[Kind(render.kind)], json.dumps(fields), by_webhook=by_webhook
         )
-        RenderJob.objects.freeze_request(render_id, PATHS[Kind(render.kind)], body)
         render.refresh_from_db()
     return render
 
@@ -104,7 +109,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
     delay = clamp(
         accepted.next_poll_after,
         default=conf.DEFAULT_POLL_SECONDS,
-        shortest=conf.MIN_POLL_SECONDS,
+        shortest=max(conf.MIN_POLL_SECONDS, conf.webhook_poll_seconds if render.by_webhook else 0),
         longest=conf.MAX_POLL_SECONDS,
     )
     won = RenderJob.objects.record_submitted(
@@ -121,7 +126,10 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
     logger.info("Render %s submitted as Sume job %s.", render.pk, accepted.job_id)
     render.refresh_from_db()
     signals.render_submitted.send_robust(sender=RenderJob, render=render)
-    steps = [Step("poll", render.pk, delay)]
+    steps: list[Step] = []
+    if render.by_webhook and WebhookEvent.objects.about(accepted.job_id).exists():
+        _, steps = checking.ask([render.pk])  # its event was faster than the answer
+    steps = steps or [Step("poll", render.pk, delay)]
     if render.cancel_requested_at:
         steps.append(Step("cancel", render.pk))
     return steps

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders import claims, gate
 from renders.conf import conf
-from renders.models import RenderJob
+from renders.models import RenderJob, WebhookEvent
 from renders.queries import RenderQueries
 from renders.states import Sort
 from renders.steps import Step
@@ -16,6 +16,8 @@ from renders.steps import Step
 logger = logging.getLogger(__name__)
 # The lease runs out this many seconds before the sweep looks, by whichever clock.
 SLACK_SECONDS = 1.0
+# Long after an event's signature has become too old to come again.
+KEEP_EVENTS_DAYS = 30
 
 
 def sweep() -> list[Step]:
@@ -44,6 +46,7 @@ def sweep() -> list[Step]:
     patience = conf.finish_seconds + SLACK_SECONDS
     unfinished = renders.unhandled_late(now, patience).not_swept_since(before).pks(batch)
     renders.mark_swept([*unpolled, *unfinished], now)
+    WebhookEvent.objects.prune(now - timedelta(days=KEEP_EVENTS_DAYS), batch)
 
     found = {
         "taken from dead workers": reaped,

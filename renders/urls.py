@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from renders import api
+from renders import api, webhooks
 from renders.views import health, media, pages
 
 app_name = "renders"
@@ -17,5 +17,6 @@ urlpatterns = [
     path("api/renders/", api.RenderList.as_view(), name="api_list"),
     path("api/renders/<uuid:pk>/", api.RenderDetail.as_view(), name="api_detail"),
     path("api/renders/<path:rest>", api.Nothing.as_view()),
+    path("webhooks/sume/", webhooks.sume, name="sume_webhook"),
     path("healthz", health.healthz, name="healthz"),
 ]

@@ -3,5 +3,6 @@
 from renders.models.events import RenderEvent
 from renders.models.gates import Gate
 from renders.models.jobs import RenderJob
+from renders.models.webhooks import WebhookEvent
 
-__all__ = ["Gate", "RenderEvent", "RenderJob"]
+__all__ = ["Gate", "RenderEvent", "RenderJob", "WebhookEvent"]

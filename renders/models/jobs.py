@@ -57,6 +57,9 @@ class RenderJob(models.Model):
     idempotency_key = IdempotencyKeyField(max_length=60, unique=True, editable=False)
     request_path = models.CharField(max_length=100, blank=True, editable=False)
     request_body = models.TextField(blank=True, editable=False)
+    by_webhook = models.BooleanField(
+        default=False, editable=False, help_text="Sume was asked to tell when it has ended."
+    )
 
     claimed_at = models.DateTimeField(null=True, editable=False)
     submit_attempts = models.PositiveIntegerField(default=0, editable=False)
@@ -74,6 +77,11 @@ class RenderJob(models.Model):
 
     next_poll_at = models.DateTimeField(
         null=True, editable=False, help_text="When Sume is next asked about this render."
+    )
+    asked_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When a read at once was last asked for; empty when it was made.",
     )
     last_polled_at = models.DateTimeField(null=True, editable=False)
     poll_count = models.PositiveIntegerField(

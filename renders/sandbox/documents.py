@@ -80,6 +80,16 @@ def events(job: Job, limit: int) -> dict[str, Any]:
     return {"job_id": job.id, "events": rows[-limit:]}
 
 
+def event(job: Job) -> dict[str, Any]:
+    """What a webhook tells once the job has ended."""
+    return {
+        "id": f"evt_{job.id.removeprefix('job_')}_{job.status}",
+        "type": f"job.{job.status}",
+        "created_at": iso(job.finished_at),
+        "data": {"object": summary(job)},
+    }
+
+
 def summary(job: Job) -> dict[str, Any]:
     """The `job` object that several replies hold."""
     error = None

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from .faults import ODD_POLLS, Fault
+from .arguments import ODD_POLLS
+from .faults import Fault
 from .jobs import JobError
 from .replies import ApiError, Reply, html_page
 from .rules import job_not_found, result_not_ready

@@ -25,99 +25,65 @@
 | `result_not_ready` | 404 or 409 (409) | the result is said to be not ready |
 | `result_late` | seconds (1) | `terminal: true, result_ready: false` for so long |
 | `hostile` | | NUL and a lone surrogate in every free text |
+| `event_never`, `event_twice` | | the webhook is not sent, or twice |
+| `event_late` | seconds (1) | the webhook comes so much later |
+| `event_held` | | the webhook comes after that of the next job |
 """
 
-import math
 import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-OPERATIONS = ("submit", "status", "result", "record", "cancel", "media")
+from .arguments import http_error, missing_result, odd_poll, seconds, word
+
+# What a client asks for, and `event`: a webhook that is to be sent.
+OPERATIONS = ("submit", "status", "result", "record", "cancel", "media", "event")
 # Media files are left out of `any`: most clients fetch them with another code path.
 ANY = frozenset(OPERATIONS) - {"media"} | {"other"}
 WRITES = frozenset({"submit", "cancel"})
-ODD_POLLS: dict[str, Any] = {
-    "missing": None,
-    "string": "soon",
-    "negative": -5,
-    "zero": 0,
-    "nan": math.nan,
-    "huge": 1e12,
-    "bool": True,
-    "list": [5],
-    "null": None,
-}
-
-
-def _seconds(value: Any) -> float:
-    seconds = float(value)
-    if isinstance(value, bool) or not math.isfinite(seconds) or seconds < 0:
-        raise ValueError("takes a number of seconds, 0 or more")
-    return seconds
-
-
-def _http_error(value: Any) -> int:
-    status = int(value)
-    if not 400 <= status <= 599:
-        raise ValueError("takes an HTTP status from 400 to 599")
-    return status
-
-
-def _missing_result(value: Any) -> int:
-    if int(value) not in (404, 409):
-        raise ValueError("takes 404 or 409")
-    return int(value)
-
-
-def _odd_poll(value: Any) -> str:
-    if value not in ODD_POLLS:
-        raise ValueError(f"takes one of {', '.join(ODD_POLLS)}")
-    return str(value)
-
-
-def _word(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("takes a word")
-    return value
 
 
 @dataclass(frozen=True)
 class _Shape:
     default: Any = None
     parse: Callable[[Any], Any] | None = None
-    on: frozenset[str] = ANY | {"media"}
+    on: frozenset[str] = ANY - {"event"} | {"media"}
 
 
-_STATUS = frozenset({"status"})
+_STATUS, _EVENT = frozenset({"status"}), frozenset({"event"})
 CATALOGUE: dict[str, _Shape] = {
     "reset_before": _Shape(),
     "reset_after": _Shape(),
-    "server_error": _Shape(502, _http_error),
-    "gateway_timeout": _Shape(504, _http_error),
-    "slow": _Shape(5.0, _seconds),
-    "trickle": _Shape(2.0, _seconds),
+    "server_error": _Shape(502, http_error),
+    "gateway_timeout": _Shape(504, http_error),
+    "slow": _Shape(5.0, seconds),
+    "trickle": _Shape(2.0, seconds),
     "cut_short": _Shape(),
-    "rate_limited": _Shape(2.0, _seconds),
-    "queue_full": _Shape(1.0, _seconds, frozenset({"submit"})),
-    "unavailable": _Shape(1.0, _seconds),
+    "rate_limited": _Shape(2.0, seconds),
+    "queue_full": _Shape(1.0, seconds, frozenset({"submit"})),
+    "unavailable": _Shape(1.0, seconds),
     "unauthorized": _Shape(),
     "insufficient_credits": _Shape(on=frozenset({"submit"})),
     "forbidden": _Shape(),
     "not_found": _Shape(),
-    "rejected": _Shape("prompt_rejected", _word, frozenset({"submit"})),
-    "job_fails": _Shape("generation_failed", _word, frozenset({"submit"})),
-    "job_takes": _Shape(60.0, _seconds, frozenset({"submit"})),
+    "rejected": _Shape("prompt_rejected", word, frozenset({"submit"})),
+    "job_fails": _Shape("generation_failed", word, frozenset({"submit"})),
+    "job_takes": _Shape(60.0, seconds, frozenset({"submit"})),
     "idempotency_in_progress": _Shape(on=WRITES),
     "html": _Shape(),
     "no_job_id": _Shape(on=frozenset({"submit"})),
-    "no_envelope": _Shape(on=ANY),
-    "odd_poll": _Shape("missing", _odd_poll, _STATUS),
-    "status_word": _Shape("succeeded", _word, _STATUS),
-    "result_not_ready": _Shape(409, _missing_result, frozenset({"result"})),
-    "result_late": _Shape(1.0, _seconds, _STATUS),
-    "hostile": _Shape(on=ANY),
+    "no_envelope": _Shape(on=ANY - _EVENT),
+    "odd_poll": _Shape("missing", odd_poll, _STATUS),
+    "status_word": _Shape("succeeded", word, _STATUS),
+    "result_not_ready": _Shape(409, missing_result, frozenset({"result"})),
+    "result_late": _Shape(1.0, seconds, _STATUS),
+    "hostile": _Shape(on=ANY - _EVENT),
+    "event_never": _Shape(on=_EVENT),
+    "event_twice": _Shape(on=_EVENT),
+    "event_late": _Shape(1.0, seconds, _EVENT),
+    "event_held": _Shape(on=_EVENT),
 }
 # What random faults are drawn from: nothing that needs a person to act.
 RECOVERABLE: tuple[tuple[str, Any], ...] = (
@@ -137,6 +103,9 @@ RECOVERABLE: tuple[tuple[str, Any], ...] = (
     ("odd_poll", "missing"),
     ("odd_poll", "nan"),
     ("result_not_ready", 409),
+    ("event_never", None),
+    ("event_twice", None),
+    ("event_late", 1.0),
 )
 
 

@@ -47,6 +47,7 @@ class Job:
     prompt: str
     accepted_at: float
     amount_usd_micros: int
+    webhook_url: str = ""
     id: str = field(default_factory=lambda: f"job_{uuid.uuid4().hex}")
     status: str = QUEUED
     started_at: float | None = None

@@ -62,6 +62,15 @@ class FaultNote:
     at: float
 
 
+@dataclass(frozen=True)
+class SentEvent:
+    """A webhook that was sent. `status` is the receiver's answer, 0 where none came."""
+
+    event_id: str
+    job_id: str
+    status: int
+
+
 class Ledger:
     """The sandbox's account of what it was asked and what it charged.
 
@@ -79,6 +88,7 @@ class Ledger:
         self._reserialized: list[KeyNote] = []
         self._early: list[EarlyRead] = []
         self._faults: list[FaultNote] = []
+        self._events: list[SentEvent] = []
         self._due: dict[str, float] = {}
         self._net_usd_micros = 0
 
@@ -137,6 +147,12 @@ class Ledger:
             return list(self._faults)
 
     @property
+    def events(self) -> list[SentEvent]:
+        """The webhooks that were sent, in order."""
+        with self._lock:
+            return list(self._events)
+
+    @property
     def net_usd_micros(self) -> int:
         """Bills less refunds, in millionths of a dollar."""
         with self._lock:
@@ -154,6 +170,7 @@ class Ledger:
             "reserialized": [asdict(entry) for entry in self.reserialized],
             "early_reads": [asdict(entry) for entry in self.early_reads],
             "faults": [asdict(entry) for entry in self.faults],
+            "events": [asdict(entry) for entry in self.events],
             "net_usd_micros": self.net_usd_micros,
         }
 
@@ -185,6 +202,10 @@ class Ledger:
     def note_fault(self, fault: str, on: str, at: float) -> None:
         with self._lock:
             self._faults.append(FaultNote(fault, on, at))
+
+    def note_event(self, event: SentEvent) -> None:
+        with self._lock:
+            self._events.append(event)
 
     def note_read(self, job_id: str, what: str, at: float) -> None:
         """Count a read, and see whether it is a poll before its time."""

@@ -34,6 +34,8 @@ class Options:
     """Where the random choice of those faults starts."""
     key: str | None = None
     """The one API key that is let in. None: any that is not empty."""
+    webhook_secret: str | None = None
+    """What signs the events of jobs submitted with mode `webhook`. None: none are sent."""
     max_body_bytes: int = 1_000_000
     """Longer request bodies get 413."""
 
@@ -56,3 +58,5 @@ class Options:
             raise ValueError(f"fault_rate must be between 0 and 1, not {self.fault_rate!r}.")
         if self.key is not None and not self.key.strip():
             raise ValueError("key must not be empty; leave it out to let any key in.")
+        if self.webhook_secret is not None and not self.webhook_secret.strip():
+            raise ValueError("webhook_secret must not be empty; leave it out to send no events.")

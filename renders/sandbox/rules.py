@@ -33,6 +33,8 @@ class Rules:
     def __init__(self, options: Options, clock: Clock, signed_path: SignedUrl) -> None:
         self.options = options
         self.ledger = Ledger()
+        self.on_end: Callable[[Job], object] = lambda job: None
+        """Called once for each job that has ended."""
         self._clock = clock
         self._signed_path = signed_path
         self._lock = threading.RLock()
@@ -164,6 +166,7 @@ class Rules:
             self._line.cancel(job, now)
             self._refund(job)
             self._keys.remember(key, request, job)
+            self.on_end(job)
             return documents.canceled(job)
 
     def plan(self, **fields: Any) -> None:
@@ -191,6 +194,7 @@ class Rules:
         for job in self._line.catch_up(now):
             if job.status == FAILED:
                 self._refund(job)
+            self.on_end(job)
         return now
 
     def _find(self, job_id: str) -> Job:
@@ -213,6 +217,7 @@ class Rules:
         plan = self._plans.popleft() if self._plans else {}
         job = Job(KINDS[kind], model, fields["prompt"], now, price, **plan)
         job.result_seconds = self.options.result_seconds
+        job.webhook_url = fields["webhook_url"] if fields.get("mode") == "webhook" else ""
         self._jobs[job.id] = job
         self._line.join(job)
         self.ledger.note_bill(Bill(job.id, key, price, now))

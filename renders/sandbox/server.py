@@ -23,6 +23,7 @@ from .ledger import Ledger
 from .options import Options
 from .rules import Clock, Rules
 from .transmission import is_reset
+from .webhooks import Courier
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class Sandbox:
     ) -> None:
         self._address = (host, port)
         self._application = Application(Options(**options), clock)
+        self._courier = Courier(self.rules, self.faults)
         self._server: SandboxServer | None = None
         self._thread: threading.Thread | None = None
 
@@ -82,11 +84,13 @@ class Sandbox:
             daemon=True,
         )
         self._thread.start()
+        self._courier.start()
         return self
 
     def stop(self) -> None:
         """Close the port and every connection. Jobs and ledger stay readable."""
         if self._server is not None and self._thread is not None:
+            self._courier.stop()
             self._server.stop()
             self._thread.join()
             self._server = self._thread = None

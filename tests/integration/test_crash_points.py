@@ -38,6 +38,7 @@ from django.utils import timezone
 
 import renders
 from renders import cancellation, finishing, gate, polling, services, submission
+from renders.conf import conf
 from renders.connections import redis_client, sume
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
@@ -51,6 +52,7 @@ TRACED = {
     for name in (
         "admission",
         "cancellation",
+        "checking",
         "claims",
         "finishing",
         "gate",
@@ -60,6 +62,7 @@ TRACED = {
         "polling",
         "querysets",
         "sending",
+        "services",
         "submission",
     )
 }
@@ -414,6 +417,49 @@ def test_a_worker_that_stalls_before_any_statement_and_wakes_up_late_changes_not
         world.repair(world.deliver_all(following))
         points.append((number, render))
     assert_all_well(world, arrow, points)
+
+
+def test_an_event_whose_receiver_dies_before_any_statement_is_not_lost(
+    world: World, settings: Any
+) -> None:
+    """It is unknown, and comes again; or the sweep has its job read, past the chain that waits."""
+    settings.RENDERS = {
+        **settings.RENDERS,
+        "PUBLIC_URL": "http://127.0.0.1:9",
+        "WEBHOOK_SECRET": "a-secret-of-these-tests",
+        "WEBHOOK_POLL_SECONDS": 900,
+        "MAX_POLL_SECONDS": 900,
+        "SAVE_MEDIA": False,
+    }
+
+    def waiting() -> RenderJob:
+        render = services.create_render("a red fox")
+        engine.submit(render)
+        engine.make_due(render)
+        [step] = engine.poll(render)
+        assert (step.after, bool(step.token)) == (900, True)
+        RenderJob.objects.filter(pk=render.pk).update(last_polled_at=None)
+        return render
+
+    def tell(render: RenderJob) -> bool:
+        job_id = render.sume_job_id
+        return services.take_event(f"evt_{job_id}", type="job.completed", job_id=job_id)
+
+    spare = waiting()
+    numbers = points_of(lambda: tell(spare))
+    points = [(number, waiting()) for number in numbers]
+    world.now += LONG_SECONDS  # at Sume; here the leases of the chains live on
+    unknown = 0
+    for number, render in points:
+        killed_before(number, partial(tell, render))
+        unknown += tell(render)
+
+    engine.age_rows(conf.grace_seconds + 10)
+    later = world.deliver_all(sweep())
+
+    assert 0 < unknown < len(points)
+    assert_all_well(world, ARROWS["poll completed"], [*points, (0, spare)])
+    assert later == []
 
 
 class CancelAskedMeanwhile:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -89,3 +90,39 @@ def test_the_scripts_survive_a_restart_of_redis(leases: Leases, redis: EmbeddedR
     token = leases.acquire("a", 10)
     assert token
     assert leases.swap("a", token, 10)
+
+
+def test_one_that_waits_is_overtaken_and_its_token_is_spent(leases: Leases) -> None:
+    token = leases.acquire("a", 10)
+    assert token
+    waiting = leases.hand_on("a", token, 100)
+    assert waiting
+    assert leases.overtake("a", 10)
+    assert redis_client().pttl("test:lease:a") <= 10_000
+    assert leases.swap("a", waiting, 10) is None
+
+
+def test_one_that_reads_is_not_overtaken(leases: Leases) -> None:
+    token = leases.acquire("a", 10)
+    assert token
+    assert leases.overtake("a", 10) is None
+    handed = leases.hand_on("a", token, 10)
+    assert handed
+    reading = leases.swap("a", handed, 10)
+    assert leases.overtake("a", 10) is None
+    assert reading
+    assert leases.release("a", reading)
+
+
+def test_a_free_lease_can_be_overtaken_by_one_alone(leases: Leases) -> None:
+    assert leases.overtake("a", 10)
+    assert leases.overtake("a", 10) is None
+
+
+def test_of_many_that_overtake_at_once_one_reads(leases: Leases) -> None:
+    token = leases.acquire("a", 10)
+    assert token
+    leases.hand_on("a", token, 100)
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(lambda _: leases.overtake("a", 10), range(32)))
+    assert len([token for token in tokens if token]) == 1

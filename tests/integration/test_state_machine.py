@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from renders import cancellation, finishing, polling, services, submission
+from renders import cancellation, checking, finishing, polling, services, submission
 from renders.connections import redis_client
 from renders.exceptions import (
     BackOff,
@@ -201,6 +201,13 @@ class Renders(RuleBasedStateMachine):
         """A poll with any token that was ever handed out, or none."""
         token = self.tokens[handed_out % len(self.tokens)]
         self._take(Step("poll", self._any(number).pk, 0, token))
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), lost=st.booleans())
+    def check_now(self, data: st.DataObject, lost: bool) -> None:
+        """A webhook, or a person, wants a read at once; the message may get lost."""
+        _, steps = checking.ask([self._any(data).pk])
+        self._add([] if lost else steps)
 
     @rule()
     def sweep(self) -> None:

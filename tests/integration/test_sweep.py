@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders import gate, services
 from renders.exceptions import BackOff
-from renders.models import RenderJob
+from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
 from renders.states import Sort
 from tests.integration import engine
@@ -108,3 +108,12 @@ def test_however_many_wait_to_be_sent_one_message_starts_them(render: RenderJob)
     services.create_renders([{"prompt": f"fox {number}"} for number in range(5)])
     RenderJob.objects.update(created_at=timezone.now() - AGO)
     assert len(engine.swept()) == 1
+
+
+def test_events_of_long_ago_are_forgotten(settings: Any) -> None:
+    settings.RENDERS = {**settings.RENDERS, "SWEEP_BATCH": 2}
+    for days in (1, 31, 32, 33):
+        received = timezone.now() - timedelta(days=days)
+        WebhookEvent.objects.create(event_id=f"evt_{days}", received_at=received)
+    engine.swept()
+    assert set(WebhookEvent.objects.values_list("event_id", flat=True)) == {"evt_1", "evt_31"}

@@ -3,7 +3,7 @@
 import socket
 
 import pytest
-from django.core.checks import Error, Warning, run_checks
+from django.core.checks import Error, Info, Warning, run_checks
 from django.db import connections
 
 from project.settings import broker_options
@@ -201,6 +201,7 @@ def test_no_message_shows_a_value(settings):
         "SWEEP_SECONDS",
         "SWEEP_BATCH",
         "PAUSE_SECONDS",
+        "WEBHOOK_MAX_AGE_SECONDS",
     ],
 )
 def test_a_zero_that_stops_the_work_is_an_error(settings, name):
@@ -221,4 +222,70 @@ def test_several_faults_are_all_reported(settings):
         "renders.E002",
         "renders.E005",
         "renders.E006",
+    ]
+
+
+# --- Webhooks -----------------------------------------------------------------------------
+
+WEBHOOKS = {"WEBHOOK_SECRET": "a-secret-that-is-long-enough", "PUBLIC_URL": "https://a.example"}
+
+
+def test_webhooks_with_all_they_need_are_quiet(settings):
+    settings.RENDERS = {**GOOD, **WEBHOOKS}
+
+    assert found() == []
+
+
+def test_a_secret_without_an_address_is_a_warning(settings):
+    settings.RENDERS = {**GOOD, **WEBHOOKS, "PUBLIC_URL": ""}
+
+    assert found() == [
+        Warning(
+            "SUME_WEBHOOK_SECRET is set, yet Sume is not told where to send webhooks.",
+            hint="Set RENDERS_PUBLIC_URL to the address of this site, "
+            "for instance https://example.com.",
+            id="renders.W021",
+        )
+    ]
+
+
+def test_an_address_without_a_secret_is_pointed_out(settings):
+    settings.RENDERS = {**GOOD, **WEBHOOKS, "WEBHOOK_SECRET": " , "}
+
+    assert found() == [
+        Info(
+            "PUBLIC_URL is set and SUME_WEBHOOK_SECRET is not: Sume sends no webhooks.",
+            hint="Set SUME_WEBHOOK_SECRET to the secret of the webhook in your Sume account "
+            "if you want them; without, renders are polled.",
+            id="renders.I022",
+        )
+    ]
+
+
+def test_an_open_address_for_webhooks_outside_debug_is_a_warning(settings):
+    settings.RENDERS = {**GOOD, **WEBHOOKS, "PUBLIC_URL": "http://a.example"}
+
+    assert found() == [
+        Warning(
+            "PUBLIC_URL is not https: Sume sends no webhooks there.",
+            hint="Serve the site over https and set RENDERS_PUBLIC_URL to that address.",
+            id="renders.W023",
+        )
+    ]
+
+    settings.DEBUG = True
+    assert found() == []
+
+
+@pytest.mark.parametrize("secret", ["canary", "a-secret-that-is-long-enough,canary"])
+def test_a_short_secret_is_a_warning(settings, secret):
+    settings.RENDERS = {**GOOD, **WEBHOOKS, "WEBHOOK_SECRET": secret}
+
+    assert found() == [
+        Warning(
+            "A secret in SUME_WEBHOOK_SECRET has fewer than 16 characters: "
+            "it was cut short, or can be guessed.",
+            hint="Copy it whole; commas stand between two secrets only.",
+            id="renders.W024",
+        )
     ]

@@ -204,7 +204,7 @@ def test_an_address_of_redis_that_cannot_be_read_shows_no_part_of_the_password(s
     assert "s3cret" not in "".join(shown.format())
 
 
-@pytest.mark.parametrize("name", ["API_KEY", "REDIS_URL"])
+@pytest.mark.parametrize("name", ["API_KEY", "REDIS_URL", "WEBHOOK_SECRET"])
 def test_what_can_be_a_secret_is_not_shown(settings, name):
     settings.RENDERS = {name: "redis://:s3cret@redis.example"}
 
@@ -230,3 +230,33 @@ def test_what_is_no_address_is_told(settings, name, given):
 
     with pytest.raises(ImproperlyConfigured, match="an address like https"):
         getattr(conf, name)
+
+
+@pytest.mark.parametrize(
+    ("given", "secrets"),
+    [("", []), (" , ", []), ("one", ["one"]), (" old , new,", ["old", "new"])],
+)
+def test_several_secrets_of_webhooks_have_commas_between(settings, given, secrets):
+    settings.RENDERS = {"WEBHOOK_SECRET": given}
+
+    assert conf.webhook_secrets == secrets
+    assert "old" not in repr(conf.webhook_secrets)
+
+
+@pytest.mark.parametrize(
+    ("public", "api", "wanted"),
+    [
+        ("https://a.example", "https://api.sume.com", True),
+        ("http://a.example", "https://api.sume.com", False),
+        ("", "https://api.sume.com", False),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8999", True),
+        ("https://a.example", "http://127.0.0.1:8999", True),
+        ("", "http://127.0.0.1:8999", False),
+    ],
+)
+def test_webhooks_go_where_sume_sends_them(settings, public, api, wanted):
+    settings.RENDERS = {"WEBHOOK_SECRET": "secret", "PUBLIC_URL": public, "BASE_URL": api}
+    assert conf.webhooks_wanted is wanted
+
+    settings.RENDERS = {"PUBLIC_URL": public, "BASE_URL": api}
+    assert conf.webhooks_wanted is False

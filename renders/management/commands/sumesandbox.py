@@ -56,6 +56,13 @@ def api_key(text: str) -> str:
     return text.strip()
 
 
+def webhook_secret(text: str) -> str:
+    """An argparse type: text that is not empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty; leave it out to send no webhooks")
+    return text.strip()
+
+
 class Command(BaseCommand):
     """Serve the sandbox until Ctrl-C or SIGTERM. Needs no database and no Redis."""
 
@@ -110,6 +117,12 @@ class Command(BaseCommand):
         )
         add("--seed", type=int, default=DEFAULTS.seed, help="Seed of those faults (%(default)s).")
         add("--key", type=api_key, default=None, help="Let only this API key in (any).")
+        add(
+            "--webhook-secret",
+            type=webhook_secret,
+            default=None,
+            help="Sign webhooks with this secret (without one, none are sent).",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         sandbox = Sandbox(
@@ -124,6 +137,7 @@ class Command(BaseCommand):
             fault_rate=options["fault_rate"],
             seed=options["seed"],
             key=options["key"],
+            webhook_secret=options["webhook_secret"],
         )
         with _signals_interrupt():
             try:

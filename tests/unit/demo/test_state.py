@@ -108,7 +108,9 @@ def test_a_path_with_odd_characters_survives_the_database_url(tmp_path: Path) ->
 
 
 def test_the_sandbox_takes_the_place_of_sume() -> None:
-    environment = sandbox_environment({"SUME_BASE_URL": "x", "no_proxy": "intra"}, 1234, "key")
+    own = {"SUME_BASE_URL": "x", "no_proxy": "intra", "SUME_WEBHOOK_SECRET": "of the real one"}
+    environment = sandbox_environment(own, 1234, "key")
+    assert environment["SUME_WEBHOOK_SECRET"] == ""
     assert environment["SUME_BASE_URL"] == "http://127.0.0.1:1234"
     assert environment["SUME_API_KEY"] == "key"
     assert environment["no_proxy"] == environment["NO_PROXY"] == "intra,127.0.0.1"

@@ -91,6 +91,7 @@ def test_an_address_that_is_not_here_says_what_to_check():
         ("--queued", "1.5", "0 or more"),
         ("--fault-rate", "2", "between 0 and 1"),
         ("--key", " ", "must not be empty"),
+        ("--webhook-secret", " ", "must not be empty"),
     ],
 )
 def test_a_bad_option_is_explained(option, value, message):
