@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_celery_results",
+    "django_htmx",  # brings htmx itself; its middleware is not needed
     "renders",
 ]
 

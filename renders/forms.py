@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from renders import services
+from renders.kinds import HELP
 from renders.models import RenderJob
 from renders.states import Kind
 from renders.validation import (
@@ -142,16 +143,59 @@ class TokenForm(forms.Form):
 
 
 class RenderForm(TokenForm):
-    """Adds a render from the gallery."""
+    """Adds a render from its page. Only staff set a priority: it moves others back in the line."""
 
     prompt = forms.CharField(
         widget=forms.Textarea(
-            attrs={"rows": 2, "placeholder": "A lighthouse at dawn, watercolour"}
+            attrs={"rows": 4, "placeholder": "A lighthouse at dawn, watercolour"}
         ),
+        help_text="What the picture or clip shall show, in your words.",
         error_messages={"required": "Say what the picture or clip shall show."},
     )
-    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
+    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=forms.RadioSelect)
+    model = forms.CharField(
+        required=False,
+        initial="sume/auto",
+        help_text="Sume's name of the model that makes it; sume/auto lets Sume choose.",
+    )
+    params = ParamsField(
+        required=False,
+        initial=dict,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
+    )
+    priority = forms.IntegerField(
+        required=False, initial=0, help_text="Higher goes first; 0 is usual."
+    )
+    reference = forms.CharField(
+        required=False,
+        help_text="Your own unique name for it, if you want one: it is never made twice.",
+    )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user
+        if not user.is_staff:
+            del self.fields["priority"]
+
+    def clean_model(self) -> str:
+        """Left empty, Sume chooses."""
+        return self.cleaned_data["model"] or "sume/auto"
+
+    def clean_priority(self) -> int:
+        """Left empty, it is as usual."""
+        return self.cleaned_data["priority"] or 0
+
+    def kinds(self) -> list[tuple[Any, str]]:
+        """Each choice of a kind, and what it is."""
+        return [(choice, HELP[Kind(choice.data["value"])]) for choice in self["kind"]]
+
+    @property
+    def more_open(self) -> bool:
+        """Whether what is seldom needed holds something that a person should see."""
+        seldom = ("model", "params", "priority", "reference")
+        return bool(self.errors.keys() & set(seldom)) or any(
+            self[name].value() not in (None, "", "{}", "0", {}, 0, "sume/auto")
+            for name in seldom
+            if name in self.fields
+        )

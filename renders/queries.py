@@ -15,6 +15,11 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
 
 
+def sees_all(user: Any) -> bool:
+    """Whether this person may see everybody's renders."""
+    return bool(user.is_staff and user.has_perm("renders.view_renderjob"))
+
+
 class RenderQueries(models.QuerySet):
     """What the app asks the table."""
 
@@ -122,6 +127,16 @@ class RenderQueries(models.QuerySet):
         """A person's own renders; all of them for staff who may view them."""
         if not user.is_authenticated:
             return self.none()
-        if user.is_staff and user.has_perm("renders.view_renderjob"):
-            return self
-        return self.filter(created_by=user)
+        return self if sees_all(user) else self.filter(created_by=user)
+
+    def before_in_line(self, render: Any) -> "RenderQueries":
+        """Pending, and sent before this one where users do not take turns."""
+        higher = Q(priority__gt=render.priority)
+        older = Q(priority=render.priority, created_at__lt=render.created_at)
+        return self.pending().filter(higher | older)
+
+    def latest_spans(self, kind: str, number: int) -> list[timedelta]:
+        """How long Sume took for the last `number` of this kind, the newest first."""
+        made = self.filter(kind=kind, status=Status.COMPLETED).order_by("-created_at", "-id")
+        times = made.values_list("submitted_at", "finished_at")[:number]
+        return [finished - submitted for submitted, finished in times]

@@ -4,16 +4,20 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from renders import api, webhooks
-from renders.views import health, media, pages
+from renders.views import charts, detail, gallery, health, media, new
 
 app_name = "renders"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="renders:gallery"), name="home"),
-    path("renders/", pages.gallery, name="gallery"),
-    path("renders/<uuid:pk>/", pages.detail, name="detail"),
+    path("renders/", gallery.gallery, name="gallery"),
+    path("renders/live/", gallery.gallery_live, name="gallery_live"),
+    path("renders/new/", new.new, name="new"),
+    path("renders/charts/", charts.charts, name="charts"),
+    path("renders/<uuid:pk>/", detail.detail, name="detail"),
+    path("renders/<uuid:pk>/live/", detail.detail_live, name="detail_live"),
     path("renders/<uuid:pk>/artifacts/<int:index>/", media.artifact, name="artifact"),
-    path("renders/<uuid:pk>/cancel/", pages.cancel, name="cancel"),
-    path("renders/<uuid:pk>/retry/", pages.retry, name="retry"),
+    path("renders/<uuid:pk>/cancel/", detail.cancel, name="cancel"),
+    path("renders/<uuid:pk>/retry/", detail.retry, name="retry"),
     path("api/renders/", api.RenderList.as_view(), name="api_list"),
     path("api/renders/<uuid:pk>/", api.RenderDetail.as_view(), name="api_detail"),
     path("api/renders/<path:rest>", api.Nothing.as_view()),

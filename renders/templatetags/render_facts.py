@@ -74,10 +74,12 @@ def in_words(render: RenderJob) -> str:
             return "It was canceled."
 
 
+@register.filter("overdue")
 def is_overdue(render: RenderJob) -> bool:
     """Whether Sume should have ended it long ago."""
     late = timedelta(hours=conf.OVERDUE_HOURS)
-    return bool(late and render.submitted_at and timezone.now() - render.submitted_at > late)
+    at_sume = render.status == Status.SUBMITTED and render.submitted_at
+    return bool(late and at_sume and timezone.now() - at_sume > late)
 
 
 @register.filter
@@ -108,6 +110,36 @@ def short(span: timedelta | None) -> str:
 def age(moment: datetime | None) -> str:
     """How long ago, in short."""
     return short(timezone.now() - moment) if moment else "-"
+
+
+@register.filter
+def ago(moment: datetime) -> str:
+    """How long ago in words that seldom change: just now, 3 min ago."""
+    span = timezone.now() - moment
+    return "just now" if span < timedelta(minutes=1) else f"{short(span)} ago"
+
+
+@register.filter
+def exact(span: timedelta) -> str:
+    """A time span in its two largest units: 8 s, 3 min 5 s, 2 h 10 min."""
+    return seconds_in_words(int(span.total_seconds()))
+
+
+@register.filter
+def seconds_in_words(seconds: float) -> str:
+    """As `exact`; parts of a second where there is nothing larger."""
+    if 0 < seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f} s"
+    whole = max(0, round(seconds))
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+    found = []
+    for size, unit in units:
+        if whole >= size:
+            found.append(f"{whole // size} {unit}")
+            whole %= size
+        elif found:
+            break
+    return " ".join(found[:2]) or "0 s"
 
 
 @register.filter

@@ -168,7 +168,8 @@ def pages() -> Iterator[str]:
     """What the superuser sees: pages, API and admin, with all that Celery keeps of its tasks."""
     browser = Client()
     browser.force_login(get_user_model().objects.create_superuser("root"))
-    paths = ["/renders/", "/renders/?add", "/api/renders/", "/admin/", "/healthz"]
+    paths = ["/renders/", "/renders/new/", "/renders/charts/"]
+    paths += ["/api/renders/", "/admin/", "/healthz"]
     paths += [reverse(f"admin:{name}_changelist") for name in ("renders_renderjob", "auth_user")]
     paths += [reverse("admin:django_celery_results_taskresult_changelist")]
     for result in TaskResult.objects.all():

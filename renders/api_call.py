@@ -1,0 +1,28 @@
+"""A render as a request to this app's API, to be pasted into a shell."""
+
+import json
+import shlex
+from typing import Any
+
+from renders.models import RenderJob
+
+
+def curl(render: RenderJob, url: str) -> str:
+    """The command that asks for the same again; the token comes from the environment.
+
+    Without the reference: the same one would give the same render.
+    """
+    body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind, "model": render.model}
+    body |= {"params": render.params} if render.params else {}
+    body |= {"priority": render.priority} if render.priority else {}
+    text = json.dumps(body, ensure_ascii=False)
+    # Nothing that a terminal would not show as it is.
+    text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return " \\\n  ".join(
+        [
+            f"curl -X POST {shlex.quote(url)}",
+            '-H "Authorization: Bearer $RENDERS_TOKEN"',
+            "-H 'Content-Type: application/json'",
+            f"--data-binary {shlex.quote(text)}",
+        ]
+    )

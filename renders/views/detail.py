@@ -1,0 +1,112 @@
+"""One render: its media, how far it is, what happened; and its buttons."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from renders import access, services
+from renders.api_call import curl
+from renders.conf import conf
+from renders.exceptions import InvalidRender
+from renders.models import RenderJob
+from renders.progress import progress_of
+from renders.templatetags.render_facts import can_retry, changes_soon
+from renders.views.live import Live, for_pollers, place
+from renders.views.policy import for_people
+
+
+class Detail(Live):
+    """The page of one render."""
+
+    def __init__(self, request: HttpRequest, row: RenderJob) -> None:
+        super().__init__(request, reverse("renders:detail_live", args=[row.pk]))
+        self.row = row
+        self.moving = changes_soon(row)
+        self.versions["status"] = row.status
+        self.add("stage", "stage", render=row)
+        self.add("standing", "standing", render=row, progress=progress_of(row))
+        self.add("trouble", "trouble", render=row)
+        self.add(
+            "actions",
+            "actions",
+            render=row,
+            retries=list(RenderJob.objects.visible_to(request.user).filter(retry_of=row)),
+            may_cancel=access.may_cancel(request.user, row),
+            may_retry=access.may_retry(request.user, row),
+            csrf_token=get_token(request),
+        )
+        self.add("known", "known", render=row)
+        self.add("timeline", "timeline", events=row.events.all())
+
+    def changes(self, shown: dict[str, str]) -> Iterator[SafeString]:
+        """What differs, and the news if it stands elsewhere now."""
+        yield from self.changed(shown)
+        if shown.get("status") != self.row.status:
+            yield place("innerHTML:#news", f"Now: {self.row.get_status_display().lower()}.")
+
+
+@for_people
+@require_safe
+def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """One render."""
+    row = access.visible(request.user, pk)
+    api = reverse("renders:api_list")
+    url = conf.PUBLIC_URL + api if conf.PUBLIC_URL else request.build_absolute_uri(api)
+    context = {"render": row, "live": Detail(request, row), "curl": curl(row, url)}
+    return render(request, "renders/detail.html", context)
+
+
+@for_pollers
+@require_safe
+def detail_live(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """What is new about one render."""
+    now = Detail(request, access.visible(request.user, pk))
+    return now.unchanged() or now.reply(now.changes(now.shown()))
+
+
+@for_people
+@require_POST
+def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Ask for a render to be canceled."""
+    row = access.visible(request.user, pk)
+    if not access.may_cancel(request.user, row):
+        raise PermissionDenied("You may see this render, but not cancel it.")
+    if not services.cancel_render(row):
+        messages.info(request, "It has ended, or its cancel was requested before.")
+    elif row.is_terminal:
+        messages.success(request, "Canceled before it was sent; nothing is billed.")
+    else:
+        messages.success(request, "Cancel requested. Sume decides whether it still can.")
+    return redirect(row)
+
+
+@for_people
+@require_http_methods(["GET", "HEAD", "POST"])
+def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Ask whether to make a new render from one that failed or was canceled; then make it, once."""
+    row = access.visible(request.user, pk)
+    if not access.may_retry(request.user, row):
+        raise PermissionDenied("You may see this render, but not retry it.")
+    if request.method != "POST":
+        if can_retry(row):
+            return render(request, "renders/retry.html", {"render": row})
+        messages.error(request, "Only a failed or canceled render is retried.")
+        return redirect(row)
+    try:
+        new, made = services.retry_once(row, request.user)
+    except InvalidRender as error:
+        messages.error(request, error.message)
+        return redirect(row)
+    if made:
+        messages.success(request, "Retried as a new render, which is billed anew.")
+    else:
+        messages.info(request, "It was retried before: this is the new render.")
+    return redirect(new)

@@ -1,0 +1,47 @@
+"""The page that adds a render, once for each showing of its form."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from renders import access
+from renders.forms import RenderForm
+from renders.states import Kind
+from renders.views.policy import for_people
+
+
+@for_people
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """`?kind=` chooses the kind at first; `?from=` begins with what another render asks for."""
+    if request.method == "POST":
+        form = RenderForm(request.POST, user=request.user)
+        if form.is_valid():
+            row = form.save_render()
+            if form.repeated:
+                messages.info(request, "This was added before; nothing was added again.")
+            else:
+                what = row.get_kind_display().lower()
+                messages.success(request, f"Added: {what}. It starts soon.")
+            return redirect("renders:gallery")
+    else:
+        form = RenderForm(user=request.user, initial=_start(request))
+    return render(request, "renders/new.html", {"form": form})
+
+
+def _start(request: HttpRequest) -> dict[str, Any]:
+    """What the fields hold before anything is typed."""
+    start: dict[str, Any] = {}
+    if request.GET.get("from"):
+        try:
+            row = access.visible(request.user, UUID(request.GET["from"]))
+        except ValueError:
+            raise Http404("There is no such render.") from None
+        start = {name: getattr(row, name) for name in ("prompt", "kind", "model", "params")}
+    if request.GET.get("kind") in Kind.values:
+        start["kind"] = request.GET["kind"]
+    return start

@@ -1,0 +1,122 @@
+"""The form adds a render once, keeps what was typed, and begins as it is asked to."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from renders.kinds import HELP
+from renders.models import RenderJob
+from renders.services import create_render
+
+pytestmark = pytest.mark.django_db
+NEW = "/renders/new/"
+
+
+def token_of(response):
+    return response.context["form"]["token"].value()
+
+
+def test_it_adds_a_render_and_leads_to_its_card(page, ann):
+    create_render("Older", user=ann)
+    token = token_of(page.get(NEW))
+    response = page.post(NEW, {"prompt": "A boat", "kind": "video", "token": token}, follow=True)
+    row = RenderJob.objects.get(prompt="A boat")
+
+    assert (row.kind, row.created_by, row.model, row.params) == ("video", ann, "sume/auto", {})
+    assert response.redirect_chain == [("/renders/", 302)]
+    assert "Added: video" in response.text
+    assert response.text.index("A boat") < response.text.index("Older")
+    assert "every 3s" in response.text
+
+
+@pytest.mark.parametrize("again", ["double click", "back button"])
+def test_the_same_form_adds_one_render(page, again):
+    data = {"prompt": "A boat", "kind": "image", "token": token_of(page.get(NEW))}
+    page.post(NEW, data)
+    if again == "back button":
+        page.get(NEW)
+    response = page.post(NEW, data, follow=True)
+
+    assert RenderJob.objects.count() == 1
+    assert "nothing was added again" in response.text
+
+
+def test_a_wrong_form_keeps_what_was_typed_and_says_so_at_the_field(page):
+    data = {"prompt": "Keep me", "kind": "song", "params": '{"seed": }', "token": "t" * 20}
+    html = page.post(NEW, data).text
+
+    assert "Keep me" in html and "{&quot;seed&quot;: }" in html
+    assert "song is not one of the available choices" in html
+    assert "<details open>" in html
+    assert 'aria-describedby="id_params_helptext id_params_error"' in html
+    assert RenderJob.objects.count() == 0
+
+
+def test_what_is_seldom_needed_is_folded_away_and_used(page):
+    first = page.get(NEW)
+    assert "<details>" in first.text
+    page.post(
+        NEW,
+        {
+            "prompt": "A boat",
+            "kind": "image",
+            "model": "sume/fine",
+            "params": '{"seed": 7}',
+            "reference": "order-1",
+            "priority": "9",
+            "token": token_of(first),
+        },
+    )
+    row = RenderJob.objects.get()
+
+    assert (row.model, row.params, row.reference) == ("sume/fine", {"seed": 7}, "order-1")
+    assert row.priority == 0  # for staff alone
+
+
+def test_staff_set_a_priority(client, staff):
+    client.force_login(staff)
+    first = client.get(NEW)
+    data = {"prompt": "A boat", "kind": "image", "priority": "9", "token": token_of(first)}
+    client.post(NEW, data)
+
+    assert 'name="priority"' in first.text
+    assert RenderJob.objects.get().priority == 9
+
+
+def test_every_kind_says_what_it_is(page):
+    html = page.get(NEW + "?kind=avatar").text
+
+    assert all(words in html for words in HELP.values())
+    assert re.search('value="avatar"[^>]* checked', html)
+
+
+def test_an_own_render_is_a_start(page, ann):
+    row = create_render("A <boat>", user=ann, kind="video", params={"seed": 7}, priority=3)
+    html = page.get(f"{NEW}?from={row.pk}").text
+
+    assert "A &lt;boat&gt;</textarea>" in html
+    assert "&quot;seed&quot;: 7" in html and "<details open>" in html
+    assert re.search('value="video"[^>]* checked', html)
+
+
+@pytest.mark.parametrize("whose", ["bob's", "nobody's", "not an id"])
+def test_other_peoples_renders_are_no_start(page, bob, whose):
+    known = create_render("Secret", user=bob).pk
+    pk = {"bob's": known, "nobody's": "0" * 32, "not an id": "boat"}[whose]
+
+    assert page.get(f"{NEW}?from={pk}").status_code == 404
+
+
+def test_the_form_needs_the_csrf_token(ann):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+
+    assert client.post(NEW, {"prompt": "A boat", "kind": "image"}).status_code == 403
+
+
+def test_strangers_add_nothing(client):
+    response = client.post(NEW, {"prompt": "A boat", "kind": "image", "token": "t" * 20})
+
+    assert response.headers["Location"].startswith("/accounts/login/")
+    assert RenderJob.objects.count() == 0
