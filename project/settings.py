@@ -149,11 +149,12 @@ CELERY_TASK_DEFAULT_QUEUE = "celery"
 # Each with a routing key of its own: queues that share one each get a copy of every message.
 CELERY_TASK_QUEUES = [
     Queue(name, routing_key=name)
-    for name in ("celery", "renders.submit", "renders.poll", "renders.finish")
+    for name in ("celery", "renders.submit", "renders.poll", "renders.finish", "renders.media")
 ]
 CELERY_TASK_ROUTES = {
     "renders.tasks.poll_render": {"queue": "renders.poll"},
     "renders.tasks.submit_render": {"queue": "renders.submit"},
+    "renders.tasks.save_media": {"queue": "renders.media"},
     "renders.tasks.*": {"queue": "renders.finish"},
 }
 CELERY_TASK_TIME_LIMIT = 180

@@ -6,22 +6,20 @@ of them.
 
 import mimetypes
 from dataclasses import dataclass
+from typing import Any
 
 from django.urls import reverse
 
+from renders.formats import IMAGES, VIDEOS
 from renders.models import RenderJob
-
-IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-VIDEOS = frozenset({"video/mp4", "video/webm", "video/ogg", "video/quicktime"})
-"""What a browser may show from this site. Anything else (SVG and HTML can hold scripts) is only
-ever offered as a download."""
 
 
 @dataclass(frozen=True)
 class Media:
     """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path.
 
-    `thumbnail` is the path of a small picture of it, empty where there is none.
+    `thumbnail` is the path of a small picture of it (of an image at worst its own), empty where
+    there is none. `sha256` and `bytes` are of the stored file; "" and None where none is stored.
     """
 
     index: int
@@ -30,6 +28,8 @@ class Media:
     content_type: str
     show: str
     thumbnail: str = ""
+    sha256: str = ""
+    bytes: int | None = None
 
 
 def media(render: RenderJob) -> list[Media]:
@@ -37,7 +37,7 @@ def media(render: RenderJob) -> list[Media]:
     return [_media(render, index, artifact) for index, artifact in enumerate(render.artifacts)]
 
 
-def _media(render: RenderJob, index: int, artifact: dict[str, str]) -> Media:
+def _media(render: RenderJob, index: int, artifact: dict[str, Any]) -> Media:
     content_type = media_type(artifact)
     if content_type in IMAGES or (not content_type and artifact.get("type") == "image"):
         show = "image"
@@ -47,10 +47,21 @@ def _media(render: RenderJob, index: int, artifact: dict[str, str]) -> Media:
         show = "file"
     url = reverse("renders:artifact", args=[render.pk, index])
     thumbnail = url if show == "image" else ""
-    return Media(index, url, str(artifact.get("type") or ""), content_type, show, thumbnail)
+    if artifact.get("thumbnail"):
+        thumbnail = reverse("renders:thumbnail", args=[render.pk, index])
+    return Media(
+        index,
+        url,
+        str(artifact.get("type") or ""),
+        content_type,
+        show,
+        thumbnail,
+        artifact.get("sha256") or "",
+        artifact.get("bytes"),
+    )
 
 
-def media_type(artifact: dict[str, str]) -> str:
+def media_type(artifact: dict[str, Any]) -> str:
     """An artifact's content type without parameters; guessed by the stored name if missing."""
     given = str(artifact.get("content_type") or "").partition(";")[0].strip().lower()
     return given or mimetypes.guess_type(str(artifact.get("file") or ""))[0] or ""

@@ -18,6 +18,7 @@ ABOVE_ZERO = (
     "PAUSE_SECONDS",
     "MAX_PAUSE_SECONDS",
     "WEBHOOK_MAX_AGE_SECONDS",
+    "MEDIA_TIMEOUT_SECONDS",
 )
 
 
@@ -98,7 +99,7 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 id="renders.W007",
             )
         )
-    return [*found, *_webhook_faults()]
+    return [*found, *_webhook_faults(), *_media_faults()]
 
 
 def _webhook_faults() -> list[CheckMessage]:
@@ -138,6 +139,31 @@ def _webhook_faults() -> list[CheckMessage]:
                 "it was cut short, or can be guessed.",
                 hint="Copy it whole; commas stand between two secrets only.",
                 id="renders.W024",
+            )
+        )
+    return found
+
+
+def _media_faults() -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    if conf.MEDIA_STORAGE not in settings.STORAGES:
+        found.append(
+            Error(
+                "MEDIA_STORAGE names a storage that STORAGES does not hold.",
+                hint="Set RENDERS_MEDIA_STORAGE to one of: "
+                f"{', '.join(sorted(settings.STORAGES))}.",
+                id="renders.E010",
+            )
+        )
+    limit = getattr(settings, "CELERY_TASK_SOFT_TIME_LIMIT", None)
+    if limit is not None and limit <= conf.MEDIA_TIMEOUT_SECONDS:
+        found.append(
+            Error(
+                "MEDIA_TIMEOUT_SECONDS reaches Celery's time limit: "
+                "a long download would be cut off by it.",
+                hint="Lower RENDERS_MEDIA_TIMEOUT_SECONDS, or raise CELERY_TASK_SOFT_TIME_LIMIT "
+                "and CELERY_TASK_TIME_LIMIT.",
+                id="renders.E011",
             )
         )
     return found

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import quote
 
 import requests
@@ -20,8 +20,8 @@ from urllib3.exceptions import HTTPError
 from renders import replies
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline
-from renders.exceptions import MediaError, NotReady, OutcomeUnknown, Paused, Rejected, SumeError
-from renders.hiding import Hidden, Link, without
+from renders.exceptions import NotReady, OutcomeUnknown, Paused, Rejected, SumeError
+from renders.hiding import Hidden, without
 from renders.pacing import parse_retry_after
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
@@ -214,36 +214,3 @@ def _reply(response: requests.Response, key: str) -> _Reply:
     request_id = without(key, response.headers.get("x-sume-request-id", ""))
     retry_after = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
     return _Reply(response.status_code, retry_after, request_id, payload)
-
-
-def download(url: str, target: BinaryIO, *, timeout: float, max_bytes: int) -> None:
-    """Write what lies at `url` (http or https, no redirects, no API key) to `target`.
-
-    `timeout` in seconds for the whole. Raises `MediaError`; neither it nor the variables of its
-    traceback show what signs the URL.
-    """
-    url = Link(url)
-    failure = _transfer(url, target, timeout, max_bytes)
-    if failure:
-        raise MediaError(failure)
-
-
-def _transfer(url: str, target: BinaryIO, timeout: float, max_bytes: int) -> str:
-    """What went wrong, in words: an error's own chain would hold the whole URL."""
-    written = 0
-    try:
-        with (
-            deadline(timeout),
-            _Session() as session,
-            session.get(url, timeout=timeout / 3, allow_redirects=False, stream=True) as response,
-        ):
-            if response.status_code != 200:
-                return f"Its server answered with status {response.status_code}."
-            while chunk := response.raw.read1(65_536, decode_content=True):
-                target.write(chunk)
-                written += len(chunk)
-                if written > max_bytes:
-                    return f"It is larger than {max_bytes:,} bytes."
-    except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-        return f"It could not be downloaded ({type(error).__name__})."
-    return ""

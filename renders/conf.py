@@ -9,11 +9,13 @@ from typing import Any, Generic, TypeVar, overload
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from renders.addresses import Private, read_private
 from renders.hiding import Hidden
 from renders.values import (
     PLANS,
     count,
     flag,
+    hosts,
     hours,
     plan,
     redis_address,
@@ -118,6 +120,12 @@ class Conf:
     MEDIA_MAX_BYTES = Setting(512 * 1024 * 1024, count, "Largest artifact that is stored.")
     PUBLIC_URL = Setting("", web_address, "Where people reach this site: https://example.com.")
     FLOWER_URL = Setting("", web_address, "Where people reach Flower; the admin links to it.")
+    MEDIA_STORAGE = Setting(
+        "default", text, "Which of Django's `STORAGES` keeps finished pictures and clips."
+    )
+    MEDIA_PRIVATE_HOSTS = Setting(
+        "", hosts, "Hosts or networks that media may come from though they are not public."
+    )
 
     WEBHOOK_SECRET = Setting[str](
         Hidden(""),
@@ -166,13 +174,18 @@ class Conf:
 
     @property
     def grace_seconds(self) -> float:
-        """How long past its time a poll may be before it counts as stopped (= lease's tail)."""
+        """How long past its time a poll or a finish may be before it counts as stopped."""
         return self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
 
     @property
-    def finish_seconds(self) -> float:
-        """How long finishing may take before it counts as stopped (= its lease's life)."""
-        return self.grace_seconds + (self.MEDIA_TIMEOUT_SECONDS if self.SAVE_MEDIA else 0)
+    def media_seconds(self) -> float:
+        """How long storing one artifact may take before it counts as stopped (= lease's life)."""
+        return self.MEDIA_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
+
+    @property
+    def private_hosts(self) -> Private:
+        """`MEDIA_PRIVATE_HOSTS`, read."""
+        return read_private(self.MEDIA_PRIVATE_HOSTS)
 
 
 conf = Conf()

@@ -28,6 +28,14 @@ def deadline(seconds: float) -> Iterator[None]:
         del _local.at
 
 
+def left() -> float:
+    """Seconds until the deadline; raises `TimeoutError` when it is over."""
+    seconds = _local.at - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError("The reply takes too long.")
+    return seconds
+
+
 class _Reader(io.RawIOBase):
     """Reads a socket until the deadline; raises `TimeoutError` then."""
 
@@ -39,10 +47,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = _local.at - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("The reply takes too long.")
-        self._sock.settimeout(left)
+        self._sock.settimeout(left())
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -56,20 +61,24 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
 
 
-class _HTTPConnection(HTTPConnection):
+class TimedHTTPConnection(HTTPConnection):
+    """Over http, each reply by the deadline."""
+
     response_class = _Response
 
 
-class _HTTPSConnection(HTTPSConnection):
+class TimedHTTPSConnection(HTTPSConnection):
+    """Over https, each reply by the deadline."""
+
     response_class = _Response
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls = _HTTPConnection
+    ConnectionCls = TimedHTTPConnection
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls = _HTTPSConnection
+    ConnectionCls = TimedHTTPSConnection
 
 
 POOLS = {"http": _HTTPPool, "https": _HTTPSPool}

@@ -1,4 +1,4 @@
-"""What follows the end of a render, once: result, media, signals, `handled_at`.
+"""What follows the end of a render, once: result, media (in `saving`), signals, `handled_at`.
 
 Each part is kept in the row as soon as it is there, so a worker that dies is followed by one
 that carries on. The receivers of the signals run in one transaction with the mark.
@@ -14,8 +14,8 @@ from django.utils import timezone
 from renders import gate, media, signals
 from renders.client import SumeClient
 from renders.conf import conf
-from renders.connections import REDIS_DOWN
-from renders.exceptions import MediaError, NotFound, SumeError
+from renders.exceptions import NotFound, SumeError
+from renders.holding import holding
 from renders.lease import Leases
 from renders.models import RenderJob
 from renders.pacing import back_off
@@ -30,41 +30,32 @@ SIGNALS = {
     Status.CANCELED: signals.render_canceled,
 }
 BACK_OFF_SECONDS = 2.0
-MEDIA_TRIES = 5
 
 
 def finish(render_id: UUID, client: SumeClient, leases: Leases) -> list[Step]:
-    """Finish an ended render that is not handled yet; any other is left alone."""
-    name = str(render_id)
-    token = None
-    try:
-        token = leases.acquire(name, conf.finish_seconds)
-        if token is None:
-            return []  # somebody is at it; the sweep comes again if they die
-    except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): finishing %s.", type(error).__name__, render_id)
-    try:
-        return _finish(render_id, client)
-    finally:
-        if token is not None:
-            _release(leases, name, token)
+    """Finish an ended render that is not handled yet; any other is left alone.
+
+    Media that are still to be stored come first: then their step follows, and this one after it.
+    """
+    with holding(leases, str(render_id), conf.grace_seconds) as free:
+        return _finish(render_id, client) if free else []
 
 
 def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
         return []
-    doing = "Fetching or storing the result"
+    doing = "Fetching the result"
     try:
         _fetch(render, client)
+        if conf.SAVE_MEDIA and media.missing(render.artifacts) is not None:
+            return [Step("media", render_id)]
         doing = "A receiver"
         _handle(render)
     except SumeError as error:
         return _postpone(render, f"Fetching the result failed: {error} ({error.code})")
-    except MediaError as error:
-        return _postpone(render, str(error))
     except Exception as error:
-        # The project's own receiver or storage. The traceback goes to the log, the render waits.
+        # The project's own receiver. The traceback goes to the log, the render waits.
         logger.exception("%s failed for render %s.", doing, render_id)
         return _postpone(render, f"{doing} failed ({type(error).__name__}); the log says more.")
     return []
@@ -78,11 +69,14 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
             render.result = {"artifacts": found.artifacts}
             if found.cost_usd_micros is not None:
                 render.cost_usd_micros = found.cost_usd_micros
+            render.failed_reads = 0  # the receivers' tries are counted anew
             RenderJob.objects.store(
-                render.pk, result=render.result, cost_usd_micros=render.cost_usd_micros
+                render.pk,
+                result=render.result,
+                cost_usd_micros=render.cost_usd_micros,
+                failed_reads=0,
+                next_poll_at=timezone.now(),  # so are the media, from now on
             )
-        if conf.SAVE_MEDIA:
-            _save_media(render)
     elif render.status == Status.FAILED and not render.error_code:
         try:
             fault = gate.read(lambda: client.record_fault(render.sume_job_id))
@@ -99,25 +93,6 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
         )
 
 
-def _save_media(render: RenderJob) -> None:
-    """Store each artifact that is not stored; after some tries go on with its link alone."""
-    artifacts = render.artifacts
-    for index, artifact in enumerate(artifacts):
-        if artifact.get("file") or artifact.get("failures", 0) >= MEDIA_TRIES:
-            continue
-        try:
-            artifact["file"] = media.save(str(render.pk), index, artifact)
-        except MediaError as error:
-            artifact["failures"] = artifact.get("failures", 0) + 1
-            RenderJob.objects.store(render.pk, result={"artifacts": artifacts})
-            if artifact["failures"] < MEDIA_TRIES:
-                raise
-            logger.warning("Render %s keeps only a link: %s", render.pk, error)
-            RenderJob.objects.log(render.pk, "media not stored", str(error))
-            continue
-        RenderJob.objects.store(render.pk, result={"artifacts": artifacts})
-
-
 def _handle(render: RenderJob) -> None:
     with transaction.atomic():
         if RenderJob.objects.mark_handled(render.pk, timezone.now()):
@@ -132,10 +107,3 @@ def _postpone(render: RenderJob, message: str) -> list[Step]:
         render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message
     )
     return [Step("finish", render.pk, wait)] if won else []
-
-
-def _release(leases: Leases, name: str, token: str) -> None:
-    try:
-        leases.release(name, token)
-    except REDIS_DOWN:
-        logger.warning("Redis unreachable: the lease of %s runs out by itself.", name)

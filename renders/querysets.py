@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
@@ -128,6 +129,32 @@ class RenderQuerySet(Sending):
     def store(self, pk: UUID, **found: Any) -> bool:
         """Keep what was found about an ended render (result, cost, error), until it is handled."""
         return self._move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **found)
+
+    def begin_media(self, pk: UUID, known: datetime | None, due: datetime) -> bool:
+        """Take the turn to store media: move the next step's time from `known` to `due`."""
+        where = Q(handled_at__isnull=True, next_poll_at=known)
+        return self._move(pk, TERMINAL, None, where=where, next_poll_at=due, swept_at=None)
+
+    def keep_artifact(
+        self, pk: UUID, index: int, due: datetime, event: tuple[str, str] | None, **facts: Any
+    ) -> bool:
+        """Note what became of one artifact, until one try has stored it; the others stay."""
+        waiting = Q(pk=pk, status__in=TERMINAL, handled_at__isnull=True)
+        with transaction.atomic(using=self.db):
+            render: Any = self.select_for_update().filter(waiting).first()
+            artifacts = render.artifacts if render else []
+            if index >= len(artifacts) or artifacts[index].get("file"):
+                return False
+            artifacts[index] |= facts
+            return self._move(
+                pk,
+                TERMINAL,
+                event,
+                where=waiting,
+                result={"artifacts": artifacts},
+                next_poll_at=due,
+                swept_at=None,
+            )
 
     def postpone_finish(self, pk: UUID, failures: int, next_try_at: datetime, message: str) -> bool:
         """Note that finishing failed; `failures` is the count known, as with a read."""

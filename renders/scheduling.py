@@ -6,6 +6,7 @@ sweep finds it in the database.
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 from kombu.exceptions import OperationalError
 
@@ -19,14 +20,17 @@ def follow(steps: Iterable[Step]) -> None:
     all(_send(step) for step in steps)
 
 
-def _send(step: Step) -> bool:
-    """Whether the broker took the message."""
+def task_of(step: Step) -> tuple[Any, list[str]]:
+    """The task that takes a step, and its arguments."""
     from renders import tasks  # here, since tasks say what follows through this module
 
-    args = [str(step.render_id)]
-    if step.token is not None:
-        args.append(step.token)
-    task = getattr(tasks, f"{step.do}_render")
+    task = tasks.save_media if step.do == "media" else getattr(tasks, f"{step.do}_render")
+    return task, [str(step.render_id), *([step.token] if step.token else [])]
+
+
+def _send(step: Step) -> bool:
+    """Whether the broker took the message."""
+    task, args = task_of(step)
     try:
         task.apply_async(args, countdown=step.after or None)
     except (OperationalError, OSError) as error:

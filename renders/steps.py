@@ -12,7 +12,7 @@ class Step:
     `token` is the lease that a poll is handed; None means that it takes the lease itself.
     """
 
-    do: Literal["submit", "poll", "finish", "cancel"]
+    do: Literal["submit", "poll", "media", "finish", "cancel"]
     render_id: UUID
     after: float = 0.0
     token: str | None = None

@@ -43,8 +43,7 @@ def sweep() -> list[Step]:
     given_up = [pk for pk in _expired(now).pks(batch) if renders.give_up(pk, now)]
     unsent = [] if gate.closed(Sort.WRITES, now) else _waiting(now, before) or reaped[:1]
     unpolled = renders.late(now, grace).not_swept_since(before).pks(batch)
-    patience = conf.finish_seconds + SLACK_SECONDS
-    unfinished = renders.unhandled_late(now, patience).not_swept_since(before).pks(batch)
+    unfinished = renders.unhandled_late(now, grace).not_swept_since(before).pks(batch)
     renders.mark_swept([*unpolled, *unfinished], now)
     WebhookEvent.objects.prune(now - timedelta(days=KEEP_EVENTS_DAYS), batch)
 

@@ -1,8 +1,9 @@
 """Celery's side: thin tasks, ids and tokens in, the next steps out.
 
-`task_routes` in the project's settings sends them to three queues: `renders.poll` for reads that
-wait for their time, `renders.submit` for the line, and `renders.finish` for all that a long line
-must not hold up: finishing, cancels, the sweep.
+`task_routes` in the project's settings sends them to four queues: `renders.poll` for reads that
+wait for their time, `renders.submit` for the line, `renders.media` for downloads, which take as
+long as they take, and `renders.finish` for all that these must not hold up: finishing, cancels,
+the sweep.
 """
 
 from functools import lru_cache
@@ -11,12 +12,13 @@ from uuid import UUID
 
 from celery import shared_task
 
-from renders import cancellation, finishing, polling, scheduling, submission, sweep
+from renders import cancellation, finishing, polling, saving, scheduling, submission, sweep
 from renders.connections import redis_client, sume
 from renders.lease import Leases
 from renders.steps import Step
 
 LEASE_PREFIX = "sume:poll:"
+MEDIA_LEASE_PREFIX = "sume:media:"
 
 
 @shared_task
@@ -30,13 +32,19 @@ def submit_render(render_id: str) -> str:
 @shared_task(ignore_result=True)
 def poll_render(render_id: str, token: str | None = None) -> None:
     """Read one job's status and schedule the next read, or the finish."""
-    _follow(polling.poll(UUID(render_id), token, sume(), _leases(redis_client())))
+    _follow(polling.poll(UUID(render_id), token, sume(), _leases(redis_client(), LEASE_PREFIX)))
 
 
 @shared_task
 def finish_render(render_id: str) -> str:
     """Fetch an ended render's result and send its signals."""
-    return _follow(finishing.finish(UUID(render_id), sume(), _leases(redis_client())))
+    return _follow(finishing.finish(UUID(render_id), sume(), _leases(redis_client(), LEASE_PREFIX)))
+
+
+@shared_task
+def save_media(render_id: str) -> str:
+    """Store one picture or clip of a completed render."""
+    return _follow(saving.save(UUID(render_id), _leases(redis_client(), MEDIA_LEASE_PREFIX)))
 
 
 @shared_task
@@ -63,5 +71,5 @@ def _in_words(step: Step) -> str:
 
 
 @lru_cache(maxsize=8)
-def _leases(client: Any) -> Leases:
-    return Leases(client, LEASE_PREFIX)
+def _leases(client: Any, prefix: str) -> Leases:
+    return Leases(client, prefix)

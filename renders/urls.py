@@ -16,6 +16,7 @@ urlpatterns = [
     path("renders/<uuid:pk>/", detail.detail, name="detail"),
     path("renders/<uuid:pk>/live/", detail.detail_live, name="detail_live"),
     path("renders/<uuid:pk>/artifacts/<int:index>/", media.artifact, name="artifact"),
+    path("renders/<uuid:pk>/artifacts/<int:index>/thumbnail/", media.thumbnail, name="thumbnail"),
     path("renders/<uuid:pk>/cancel/", detail.cancel, name="cancel"),
     path("renders/<uuid:pk>/retry/", detail.retry, name="retry"),
     path("api/renders/", api.RenderList.as_view(), name="api_list"),

@@ -4,6 +4,7 @@ import math
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from renders.addresses import read_private
 from renders.hiding import Hidden
 
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
@@ -90,3 +91,13 @@ def web_address(value: object) -> str:
         ):
             return address
     raise ValueError("an address like https://example.com is needed")
+
+
+def hosts(value: object) -> str:
+    """As `text`, names of hosts, addresses and networks with commas between, or nothing."""
+    given = text(value)
+    try:
+        read_private(given)
+    except ValueError:
+        raise ValueError("a list like 10.0.0.0/8,media.internal is needed") from None
+    return given

@@ -49,6 +49,9 @@ def sandbox_environment(own: Mapping[str, str], port: int, key: str) -> dict[str
     # A proxy that the user needs for the outer world cannot reach this machine's own ports.
     direct = own.get("no_proxy") or own.get("NO_PROXY") or ""
     environment |= dict.fromkeys(["no_proxy", "NO_PROXY"], f"{direct},127.0.0.1".lstrip(","))
+    # Its pictures come from there, too.
+    private = own.get("RENDERS_MEDIA_PRIVATE_HOSTS") or ""
+    environment["RENDERS_MEDIA_PRIVATE_HOSTS"] = f"{private},127.0.0.1".lstrip(",")
     if not own.get("RENDERS_DEFAULT_POLL_SECONDS"):
         environment["RENDERS_DEFAULT_POLL_SECONDS"] = "2"
     return environment

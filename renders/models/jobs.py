@@ -201,9 +201,10 @@ class RenderJob(models.Model):
 
     @property
     def artifacts(self) -> list[dict[str, Any]]:
-        """The finished media (copies): `type`, `content_type`, `url`, and `file` where stored.
+        """The finished media (copies): `type`, `content_type`, `url`, and of one that is stored
+        `file`, `thumbnail`, `sha256` and `bytes`.
 
-        `failures` counts the tries to store one that failed.
+        `failures` counts the tries to store it that failed.
         """
         return [
             {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)

@@ -28,8 +28,9 @@ EVENT_TITLES = {
     "canceled": "Canceled",
     "sume status": "Sume says",
     "late answer": "Sume answered late",
+    "media postponed": "Picture or clip downloaded later",
     "media not stored": "Not stored; only Sume's link is left",
-    "finish postponed": "Result fetched later",
+    "finish postponed": "Finished later",
     "handled": "All done",
 }
 

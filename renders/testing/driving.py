@@ -15,8 +15,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 from django.test import TestCase
+from django.utils import timezone
 
-from renders import standing, tasks
+from renders import scheduling, standing
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.states import Status
 from renders.steps import Step
@@ -111,13 +112,15 @@ def _first_steps(render: RenderJob) -> list[Step]:
     if render.status == Status.SUBMITTING:
         return []
     asked = render.cancel_requested_at and not render.cancel_answered_at
-    return [*([Step("cancel", render.pk)] if asked else []), Step("poll", render.pk)]
+    due = render.next_poll_at or timezone.now()
+    wait = max(0.0, (due - timezone.now()).total_seconds())
+    return [*([Step("cancel", render.pk)] if asked else []), Step("poll", render.pk, wait)]
 
 
 def _take(step: Step) -> None:
     """As a worker would that got the message."""
-    task = getattr(tasks, f"{step.do}_render")
-    task(str(step.render_id), *([step.token] if step.token else []))
+    task, arguments = scheduling.task_of(step)
+    task(*arguments)
 
 
 def _why(render: RenderJob) -> str:

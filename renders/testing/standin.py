@@ -19,7 +19,7 @@ from renders.testing.driving import drive
 
 # Nobody listens here. The app does without Redis, and a refused connection costs no time.
 NO_REDIS = "redis://127.0.0.1:9/0"
-WARN_OF_REDIS = ("renders.gate", "renders.polling", "renders.finishing")
+WARN_OF_REDIS = ("renders.gate", "renders.polling", "renders.holding")
 NO_LIMIT = 1_000_000
 
 
@@ -126,6 +126,8 @@ class StandIn:
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,
             "FAIR": False,
+            "MEDIA_STORAGE": "default",
+            "MEDIA_PRIVATE_HOSTS": "127.0.0.1",
         }
         return {
             "RENDERS": {**getattr(settings, "RENDERS", {}), **ours},

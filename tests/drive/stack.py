@@ -154,6 +154,8 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
             "DJANGO_MEDIA_ROOT": str(folder / "media"),
             "DATABASE_URL": database,
             # The stand-in's places; and what POSTs are counted against.
+            # After a kill in mid-download, the next try comes that much later.
+            "RENDERS_MEDIA_TIMEOUT_SECONDS": "4",
             "RENDERS_PLAN": "pro",
             "RENDERS_WRITES_PER_MINUTE": "300",
             "TESTS_REDIS_URL": redis.url,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import F
 
-from renders import finishing, gate, polling, submission, sweep
+from renders import finishing, gate, polling, saving, submission, sweep
 from renders.connections import redis_client, sume
 from renders.lease import Leases
 from renders.models import Gate, RenderJob
@@ -26,6 +26,11 @@ def leases() -> Leases:
     return Leases(redis_client(), "sume:poll:")
 
 
+def media_leases() -> Leases:
+    """The leases of downloads."""
+    return Leases(redis_client(), "sume:media:")
+
+
 def submit(render: RenderJob) -> list[Step]:
     """One submit; the row is refreshed."""
     steps = submission.submit(render.pk, sume())
@@ -41,8 +46,20 @@ def poll(render: RenderJob, token: str | None = None) -> list[Step]:
 
 
 def finish(render: RenderJob) -> list[Step]:
-    """One try to finish; the row is refreshed."""
+    """One try to finish, its media included; the row is refreshed. Returns what follows later."""
     steps = finishing.finish(render.pk, sume(), leases())
+    while steps and not steps[0].after:
+        if steps[0].do == "media":
+            steps = save_media(render)
+        else:
+            steps = finishing.finish(render.pk, sume(), leases())
+    render.refresh_from_db()
+    return steps
+
+
+def save_media(render: RenderJob) -> list[Step]:
+    """One try to store one artifact; the row is refreshed."""
+    steps = saving.save(render.pk, media_leases())
     render.refresh_from_db()
     return steps
 

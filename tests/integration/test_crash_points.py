@@ -30,6 +30,7 @@ from typing import Any
 import pytest
 import redis.connection
 import requests
+import urllib3
 from django.core.files.storage import FileSystemStorage, Storage
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -37,12 +38,13 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 import renders
-from renders import cancellation, finishing, gate, polling, services, submission
+from renders import cancellation, finishing, gate, media, polling, saving, services, submission
 from renders.conf import conf
 from renders.connections import redis_client, sume
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.steps import Step
+from renders.storage import storage
 from renders.sweep import sweep
 from tests.effects.models import Effect
 from tests.integration import engine
@@ -56,11 +58,13 @@ TRACED = {
         "claims",
         "finishing",
         "gate",
+        "holding",
         "lease",
         "media",
         "moves",
         "polling",
         "querysets",
+        "saving",
         "sending",
         "services",
         "submission",
@@ -77,6 +81,7 @@ OUTWARD = {
         BaseDatabaseWrapper._commit,  # type: ignore[attr-defined]
         redis.connection.AbstractConnection.send_packed_command,
         requests.Session.send,
+        urllib3.HTTPConnectionPool.urlopen,
         Storage.save,
         FileSystemStorage.delete,
     )
@@ -216,6 +221,8 @@ class World:
             return submission.submit(step.render_id, sume())
         if step.do == "poll":
             return polling.poll(step.render_id, step.token, sume(), engine.leases())
+        if step.do == "media":
+            return saving.save(step.render_id, engine.media_leases())
         if step.do == "finish":
             return finishing.finish(step.render_id, sume(), engine.leases())
         return cancellation.cancel(step.render_id, sume())
@@ -256,10 +263,20 @@ class World:
             return f"{render.status} here, {truth} at Sume"
         if jobs and render.sume_job_id != jobs[0]:
             return "another job's id"
+        if conf.SAVE_MEDIA and render.status == "completed" and (wrong := files_fault(render)):
+            return wrong
         reads = [read for read in ledger.reads.get(render.sume_job_id, []) if read.what == "status"]
         if not 0 <= len(reads) - render.poll_count <= 1:
             return f"{len(reads)} reads, {render.poll_count} counted"
         return ""
+
+
+def files_fault(render: RenderJob) -> str:
+    """What is wrong with the stored files: of one that is missing, or that nobody names."""
+    named = {name for artifact in render.artifacts for name in media.names_of(artifact)}
+    folder = f"renders/{render.pk}"
+    there = {f"{folder}/{name}" for name in storage().listdir(folder)[1]}
+    return "" if named and named == there else f"{there} stored, {named} on the row"
 
 
 @pytest.fixture
@@ -308,6 +325,12 @@ def ended(world: World, made: list[RenderJob]) -> None:
         engine.poll(render)
 
 
+def fetched(world: World, made: list[RenderJob]) -> None:
+    ended(world, made)
+    for render in made:
+        assert finishing.finish(render.pk, sume(), engine.leases()) == [Step("media", render.pk)]
+
+
 def ended_without_reason(world: World, made: list[RenderJob]) -> None:
     over(world, made)
     for render in made:
@@ -340,7 +363,10 @@ ARROWS = {
     "poll completed": Arrow("poll", over, ends="completed"),
     "poll failed": Arrow("poll", over, "FAIL this", ends="failed"),
     "finish completed": Arrow("finish", ended, ends="completed"),
-    "finish completed, with media": Arrow("finish", ended, saves_media=True, ends="completed"),
+    "media": Arrow("media", fetched, saves_media=True, ends="completed"),
+    "media failing": Arrow(
+        "media", fetched, saves_media=True, fault=("server_error", "media"), ends="completed"
+    ),
     "finish failed": Arrow("finish", ended_without_reason, "FAIL this", ends="failed"),
     "finish canceled unsent": Arrow("finish", canceled_unsent, bills=0, ends="canceled"),
     "cancel": Arrow("cancel", submitted_and_cancel_asked),

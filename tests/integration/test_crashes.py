@@ -2,10 +2,14 @@
 
 import socket
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pytest
 from celery import Celery
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from renders import services, tasks
@@ -114,6 +118,36 @@ def test_a_render_made_while_the_broker_is_down_ends_later(stack: Stack) -> None
 
     render.refresh_from_db()
     assert render.status == "completed"
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_slow_download_holds_up_no_other_render_and_survives_its_worker(stack: Stack) -> None:
+    stack.environment["RENDERS_MEDIA_TIMEOUT_SECONDS"] = "60"
+    stack.sandbox.faults.add("slow", on="media", argument=60)
+    worker = stack.worker("-Q", "celery,renders.submit,renders.poll,renders.finish")
+    media_worker = stack.worker("-Q", "renders.media", "-c1")
+    [slow] = stack.create("a red fox")
+    job = partial(RenderJob.objects.get, pk=slow.pk)
+    asked = stack.sandbox.ledger
+    stack.until(
+        lambda: "media" in [read.what for read in asked.reads.get(job().sume_job_id, [])],
+        child=media_worker,
+    )
+
+    [other] = stack.create("FAIL on purpose")
+    stack.until(lambda: RenderJob.objects.get(pk=other.pk).handled_at, child=worker)
+    assert job().status == "completed"
+    assert job().handled_at is None
+
+    stack.kill(media_worker)
+    stack.worker("-Q", "renders.media", "-c1")
+    redis_client().delete(f"{tasks.MEDIA_LEASE_PREFIX}{slow.pk}")  # as if its time were over
+    age(next_poll_at=120)
+    stack.until_handled()
+
+    [artifact] = job().artifacts
+    stored = default_storage.listdir(f"renders/{slow.pk}")[1]
+    assert sorted(stored) == sorted(Path(artifact[name]).name for name in ("file", "thumbnail"))
 
 
 def test_a_worker_killed_while_receivers_run_has_their_effect_once(stack: Stack) -> None:

@@ -6,6 +6,7 @@ that was written down is searched. The one place that may hold a signed address 
 """
 
 import base64
+import io
 import json
 import logging
 import re
@@ -30,7 +31,8 @@ from django_celery_results.models import TaskResult
 
 from project.celery import app
 from renders import client as client_module
-from renders import gate, media, services
+from renders import downloads, gate, media, services
+from renders.addresses import read_private
 from renders.conf import conf
 from renders.connections import redis_client, sume
 from renders.demo.embedded_redis import EmbeddedRedis
@@ -41,7 +43,9 @@ from renders.sandbox.replies import ApiError
 from renders.states import Sort
 from tests.integration import engine
 from tests.integration.stack import Stack
+from tests.unit.test_client import reply, serving
 
+HERE = read_private("127.0.0.1")
 KEY = "sk-canary-5ume"
 PASSWORD = "pw-canary-r3dis"
 SIGNED = "https://media.example/a.png?signature=canary-5igned"
@@ -331,7 +335,27 @@ def a_download_from_nowhere(sandbox: Sandbox, monkeypatch: Any) -> Any:
 def a_target_that_fails(sandbox: Sandbox, monkeypatch: Any) -> Any:
     url = f"{sandbox.url}/?signature=canary-5igned"
     target: Any = SimpleNamespace(write=broken)
-    return client_module.download(url, target, timeout=2, max_bytes=10_000)
+    return downloads.download(url, target, timeout=2, max_bytes=10_000, private=HERE)
+
+
+def a_download_that_is_led_astray(sandbox: Sandbox, monkeypatch: Any) -> Any:
+    with serving() as server:
+        server.will(reply(302, body=b"", Location="http://10.0.0.1/a?signature=canary-5igned"))
+        return downloads.download(server.url, io.BytesIO(), timeout=2, max_bytes=1, private=HERE)
+
+
+def a_target_that_fails_after_a_redirect(sandbox: Sandbox, monkeypatch: Any) -> Any:
+    target: Any = SimpleNamespace(write=broken)
+    with serving() as server:
+        server.will(
+            reply(302, body=b"", Location="/a?signature=canary-5igned"), reply(200, body=b"x")
+        )
+        return downloads.download(server.url, target, timeout=2, max_bytes=9, private=HERE)
+
+
+def a_bug_below_a_download(sandbox: Sandbox, monkeypatch: Any) -> Any:
+    monkeypatch.setattr("urllib3.connectionpool.HTTPConnectionPool._get_conn", broken)
+    return downloads.download(SIGNED, io.BytesIO(), timeout=2, max_bytes=1)
 
 
 def a_setting_that_cannot_be_read(sandbox: Sandbox, monkeypatch: Any) -> Any:
@@ -357,6 +381,9 @@ WAYS = {
         (a_download_that_fails, MediaError),
         (a_download_from_nowhere, MediaError),
         (a_target_that_fails, RuntimeError),
+        (a_download_that_is_led_astray, MediaError),
+        (a_target_that_fails_after_a_redirect, RuntimeError),
+        (a_bug_below_a_download, MediaError),
         (a_setting_that_cannot_be_read, Exception),
         (a_bug_below_redis, RuntimeError),
     ]
@@ -423,7 +450,7 @@ def test_a_storage_that_raises_is_logged_without_the_address(
     engine.poll(render)
     settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": f"{__name__}.BrokenStorage"}}
 
-    assert [step.do for step in engine.finish(render)] == ["finish"]
+    assert [step.do for step in engine.finish(render)] == ["media"]
 
     [record] = [record for record in caplog.records if record.exc_info]
     assert {n: leaks(t) for n, t in accounts(record.exc_info[1]).items() if leaks(t)} == {}

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from renders import cancellation, checking, finishing, polling, services, submission
+from renders import cancellation, checking, finishing, polling, saving, services, submission
 from renders.connections import redis_client
 from renders.exceptions import (
     BackOff,
@@ -323,6 +323,8 @@ class Renders(RuleBasedStateMachine):
             self._add(submission.submit(step.render_id, client))
         elif step.do == "poll":
             self._add(polling.poll(step.render_id, step.token, client, engine.leases()))
+        elif step.do == "media":
+            self._add(saving.save(step.render_id, engine.media_leases()))
         elif step.do == "finish":
             self._add(finishing.finish(step.render_id, client, engine.leases()))
         else:

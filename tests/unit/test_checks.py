@@ -184,6 +184,34 @@ def test_settings_that_cannot_be_read_are_all_reported_with_their_help(settings)
     ]
 
 
+def test_a_storage_that_is_not_there_is_an_error(settings):
+    settings.RENDERS = {**GOOD, "MEDIA_STORAGE": "bucket"}
+
+    assert found() == [
+        Error(
+            "MEDIA_STORAGE names a storage that STORAGES does not hold.",
+            hint="Set RENDERS_MEDIA_STORAGE to one of: default, staticfiles.",
+            id="renders.E010",
+        )
+    ]
+
+
+def test_a_download_that_celery_would_cut_off_is_an_error(settings):
+    settings.CELERY_TASK_SOFT_TIME_LIMIT = 60
+
+    assert found() == [
+        Error(
+            "MEDIA_TIMEOUT_SECONDS reaches Celery's time limit: "
+            "a long download would be cut off by it.",
+            hint="Lower RENDERS_MEDIA_TIMEOUT_SECONDS, or raise CELERY_TASK_SOFT_TIME_LIMIT "
+            "and CELERY_TASK_TIME_LIMIT.",
+            id="renders.E011",
+        )
+    ]
+    settings.CELERY_TASK_SOFT_TIME_LIMIT = None
+    assert found() == []
+
+
 def test_no_message_shows_a_value(settings):
     settings.RENDERS = {
         name: "canary" for name in vars(Conf) if name.isupper() and name != "BASE_URL"
@@ -202,6 +230,7 @@ def test_no_message_shows_a_value(settings):
         "SWEEP_BATCH",
         "PAUSE_SECONDS",
         "WEBHOOK_MAX_AGE_SECONDS",
+        "MEDIA_TIMEOUT_SECONDS",
     ],
 )
 def test_a_zero_that_stops_the_work_is_an_error(settings, name):

@@ -2,6 +2,7 @@
 
 import math
 import traceback
+from ipaddress import ip_network
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -10,6 +11,7 @@ from renders.conf import Conf, Setting, conf
 from renders.values import (
     count,
     flag,
+    hosts,
     hours,
     plan,
     redis_address,
@@ -30,10 +32,11 @@ def read_by(parse) -> list[str]:
 SECONDS, COUNTS, FLAGS = read_by(seconds), read_by(count), read_by(flag)
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
+HOSTS = read_by(hosts)
 
 
 def test_these_tests_know_every_setting():
-    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS, *ADDRESSES]) == NAMES
+    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS, *ADDRESSES, *HOSTS]) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -260,3 +263,25 @@ def test_webhooks_go_where_sume_sends_them(settings, public, api, wanted):
 
     settings.RENDERS = {"PUBLIC_URL": public, "BASE_URL": api}
     assert conf.webhooks_wanted is False
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("", ()),
+        (" 127.0.0.1 ", (ip_network("127.0.0.1/32"),)),
+        ("minio.internal, 10.0.0.0/8,", ("minio.internal", ip_network("10.0.0.0/8"))),
+    ],
+)
+def test_hosts_and_networks_are_read_from_a_list(settings, given, value):
+    settings.RENDERS = {"MEDIA_PRIVATE_HOSTS": given}
+
+    assert conf.private_hosts == value
+
+
+@pytest.mark.parametrize("given", ["http://minio", "10.0.0.0/99", "a b"])
+def test_what_is_neither_host_nor_network_is_told(settings, given):
+    settings.RENDERS = {"MEDIA_PRIVATE_HOSTS": given}
+
+    with pytest.raises(ImproperlyConfigured, match=r"a list like 10\.0\.0\.0/8"):
+        _ = conf.private_hosts

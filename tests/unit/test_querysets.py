@@ -115,6 +115,7 @@ TRANSITIONS = {
         None,
         None,
     ),
+    "begin_media": (lambda pk: RENDERS.begin_media(pk, NOW, SOON), ENDED, None, None),
     "postpone_finish": (
         lambda pk: RENDERS.postpone_finish(pk, 0, SOON, "Not there."),
         ENDED,
@@ -163,7 +164,8 @@ def test_these_tests_know_every_transition():
     public = {name for name in names if not name.startswith("_")}
 
     of_many = {"mark_swept", "recall", "claim_next", "ask", "bring_forward"}
-    assert {name.split(" ")[0] for name in TRANSITIONS} == public - of_many
+    of_a_part = {"keep_artifact"}
+    assert {name.split(" ")[0] for name in TRANSITIONS} == public - of_many - of_a_part
 
 
 @pytest.mark.parametrize("call", [call for call, *_ in TRANSITIONS.values()], ids=list(TRANSITIONS))
@@ -468,7 +470,7 @@ def test_an_answer_to_a_cancel_is_in_the_timeline():
 
 
 @pytest.mark.parametrize("status", TERMINAL)
-@pytest.mark.parametrize("name", ["store", "postpone_finish", "mark_handled"])
+@pytest.mark.parametrize("name", ["store", "begin_media", "postpone_finish", "mark_handled"])
 def test_nothing_changes_after_a_render_was_handled(status, name):
     render = stored(status, handled_at=NOW)
     before = row(render)
@@ -498,6 +500,63 @@ def test_a_finish_is_postponed_by_the_one_who_knows_the_count(failures, wins):
     render.refresh_from_db()
     assert render.failed_reads == (3 if wins else 2)
     assert render.next_poll_at == (SOON if wins else NOW)
+
+
+@pytest.mark.parametrize("known", [EARLIER, NOW, SOON, None], ids=["before", "same", "after", "no"])
+def test_media_are_begun_by_the_one_who_knows_when_they_were_due(known):
+    render = stored(Status.COMPLETED)
+
+    assert RENDERS.begin_media(render.pk, known, SOON) is (known == NOW)
+
+    render.refresh_from_db()
+    assert render.next_poll_at == (SOON if known == NOW else NOW)
+
+
+def with_two_artifacts(**changes):
+    artifacts = [{"url": "https://a.example/0"}, {"url": "https://a.example/1"}]
+    return stored(Status.COMPLETED, result={"artifacts": artifacts}, **changes)
+
+
+def test_what_became_of_one_artifact_is_kept_beside_the_others():
+    render = with_two_artifacts()
+
+    assert RENDERS.keep_artifact(render.pk, 1, SOON, None, file="one")
+    assert RENDERS.keep_artifact(render.pk, 0, SOON, ("media postponed", "No."), failures=1)
+
+    render.refresh_from_db()
+    assert render.result["artifacts"] == [
+        {"url": "https://a.example/0", "failures": 1},
+        {"url": "https://a.example/1", "file": "one"},
+    ]
+    assert render.next_poll_at == SOON
+    assert events(render) == ["media postponed"]
+
+
+@pytest.mark.parametrize("facts", [{"file": "two"}, {"failures": 1}], ids=["stored", "failed"])
+def test_of_two_that_store_an_artifact_the_first_counts(facts):
+    render = with_two_artifacts()
+    RENDERS.keep_artifact(render.pk, 0, SOON, None, file="one")
+    before = row(render)
+
+    assert not RENDERS.keep_artifact(render.pk, 0, EARLIER, ("media postponed", ""), **facts)
+
+    assert row(render) == before
+    assert events(render) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "index"),
+    [({"handled_at": NOW}, 0), ({}, 2), ({"result": None}, 0)],
+    ids=["handled", "no such artifact", "no result"],
+)
+def test_of_an_artifact_that_is_not_waited_for_nothing_is_kept(changes, index):
+    render = with_two_artifacts()
+    RenderJob.objects.filter(pk=render.pk).update(**changes)
+    before = row(render)
+
+    assert not RENDERS.keep_artifact(render.pk, index, SOON, None, file="one")
+
+    assert row(render) == before
 
 
 def test_a_handled_render_is_due_no_more():

@@ -19,6 +19,7 @@ TASKS = {
     "poll": tasks.poll_render,
     "finish": tasks.finish_render,
     "cancel": tasks.cancel_render,
+    "media": tasks.save_media,
 }
 
 
@@ -108,6 +109,7 @@ def test_a_fault_of_our_own_is_not_taken_for_an_outage(monkeypatch):
         ("submit", "renders.submit"),
         ("finish", "renders.finish"),
         ("cancel", "renders.finish"),
+        ("media", "renders.media"),
         ("poll", "renders.poll"),
     ],
 )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -161,6 +162,9 @@ class Command(BaseCommand):
         self._say(f"The Sume sandbox is listening on {url}")
         self._say("It is a stand-in: it makes no real pictures, and nothing is billed.")
         self._say(f"Point the app at it:  SUME_BASE_URL={url} SUME_API_KEY={key}")
+        self._say(
+            f"and let it fetch media there:  RENDERS_MEDIA_PRIVATE_HOSTS={urlsplit(url).hostname}"
+        )
         self._say("Stop it with Ctrl-C.")
 
     def _say(self, line: str) -> None:

@@ -1,12 +1,12 @@
 """Renders in every state, for the tests of pages."""
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status
+from renders.storage import storage
 
 SIGNED = "https://media.example/a.png?X-Signature=hush"
 
@@ -33,5 +33,5 @@ def ended(user, status=Status.COMPLETED, prompt="A boat", artifacts=(), **facts)
 
 
 def picture(**changes):
-    name = default_storage.save("a.png", ContentFile(b"PNG"))
+    name = storage().save("a.png", ContentFile(b"PNG"))
     return {"type": "image", "content_type": "image/png", "url": SIGNED, "file": name} | changes

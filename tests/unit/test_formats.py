@@ -1,0 +1,61 @@
+"""What a file is, by its first bytes."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from renders.formats import IMAGES, SUFFIXES, UNKNOWN, VIDEOS, content_type, suffix
+
+
+def drawn(kind):
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(out, kind)
+    return out.getvalue()[:64]
+
+
+@pytest.mark.parametrize("name", ["png", "jpeg", "gif", "webp", "avif"])
+def test_pictures_are_known(name):
+    assert content_type(drawn(name)) == f"image/{name}"
+
+
+def box(brand, others=b"isom"):
+    return b"\x00\x00\x00\x20ftyp" + brand + b"\x00\x00\x02\x00" + others
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        (box(b"isom"), "video/mp4"),
+        (box(b"mp42"), "video/mp4"),
+        (box(b"qt  "), "video/quicktime"),
+        (box(b"mif1", b"avif"), "image/avif"),
+        (box(b"heic"), UNKNOWN),
+        (box(b"M4A "), UNKNOWN),
+        (b"\x1a\x45\xdf\xa3\x9f\x42\x82\x84webm", "video/webm"),
+        (b"\x1a\x45\xdf\xa3\x9f\x42\x82\x88matroska", UNKNOWN),
+        (b"OggS\x00", "video/ogg"),
+        (b"ID3\x04", "audio/mpeg"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav"),
+        (b"RIFF\x00\x00\x00\x00AVI LIST", UNKNOWN),
+        (b"<svg xmlns=", UNKNOWN),
+        (b"<!DOCTYPE html>", UNKNOWN),
+        (b"  \x89PNG\r\n\x1a\n", UNKNOWN),
+        (b"%PDF-1.7", UNKNOWN),
+        (b"", UNKNOWN),
+        (b"\xff", UNKNOWN),
+    ],
+)
+def test_other_files_are_known_or_not(head, found):
+    assert content_type(head) == found
+
+
+@pytest.mark.parametrize("told", [*sorted(IMAGES), *sorted(VIDEOS), "IMAGE/PNG ; a=b", ""])
+def test_an_unknown_file_is_never_taken_for_one_that_is_shown(told):
+    assert content_type(b"<script>", told) == UNKNOWN
+
+
+def test_whatever_is_shown_has_an_ending_of_its_own():
+    assert set(SUFFIXES) > IMAGES | VIDEOS
+    assert len(set(SUFFIXES.values())) == len(SUFFIXES)
+    assert suffix("text/html") == ".bin"
