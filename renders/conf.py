@@ -139,6 +139,11 @@ class Conf:
         120.0, seconds, "Wait between reads of a job that a webhook is to announce."
     )
 
+    API_REQUESTS_PER_MINUTE = Setting(600, count, "Most API requests of one user; 0: no limit.")
+    IDEMPOTENCY_HOURS = Setting(
+        720.0, hours, "How long the API remembers an `Idempotency-Key`; 0: for ever."
+    )
+
     @property
     def webhook_secrets(self) -> list[str]:
         """Those that sign events: while they are exchanged, the old and the new."""

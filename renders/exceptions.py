@@ -72,3 +72,15 @@ class NotReady(SumeError):
 
 class MediaError(RendersError):
     """A finished artifact could not be stored. The message never holds its URL."""
+
+
+class KeyReused(RendersError):
+    """This idempotency key was used with another request."""
+
+
+class ReferenceTaken(RendersError):
+    """A reference is that of another render. `index` is the place of the request that named it."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__("This reference is that of another render.")
+        self.index = index

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders import claims, gate
 from renders.conf import conf
-from renders.models import RenderJob, WebhookEvent
+from renders.models import ApiRequest, RenderJob, WebhookEvent
 from renders.queries import RenderQueries
 from renders.states import Sort
 from renders.steps import Step
@@ -46,6 +46,8 @@ def sweep() -> list[Step]:
     unfinished = renders.unhandled_late(now, grace).not_swept_since(before).pks(batch)
     renders.mark_swept([*unpolled, *unfinished], now)
     WebhookEvent.objects.prune(now - timedelta(days=KEEP_EVENTS_DAYS), batch)
+    if conf.IDEMPOTENCY_HOURS:
+        ApiRequest.objects.prune(now - timedelta(hours=conf.IDEMPOTENCY_HOURS), batch)
 
     found = {
         "taken from dead workers": reaped,

@@ -1,9 +1,10 @@
 """The app's pages; include at the project's root."""
 
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
-from renders import api, webhooks
+from renders import webhooks
+from renders.api.views import Nothing
 from renders.views import charts, detail, gallery, health, media, new
 
 app_name = "renders"
@@ -19,9 +20,8 @@ urlpatterns = [
     path("renders/<uuid:pk>/artifacts/<int:index>/thumbnail/", media.thumbnail, name="thumbnail"),
     path("renders/<uuid:pk>/cancel/", detail.cancel, name="cancel"),
     path("renders/<uuid:pk>/retry/", detail.retry, name="retry"),
-    path("api/renders/", api.RenderList.as_view(), name="api_list"),
-    path("api/renders/<uuid:pk>/", api.RenderDetail.as_view(), name="api_detail"),
-    path("api/renders/<path:rest>", api.Nothing.as_view()),
     path("webhooks/sume/", webhooks.sume, name="sume_webhook"),
+    path("api/renders/", include("renders.api.urls")),
+    path("api/renders", Nothing.as_view()),
     path("healthz", health.healthz, name="healthz"),
 ]

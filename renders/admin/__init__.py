@@ -1,6 +1,7 @@
-"""The admin's pages: renders, and the gate."""
+"""The admin's pages: renders, the gate, and tokens for the API."""
 
 from renders.admin.gate import GateAdmin
 from renders.admin.jobs import RenderJobAdmin
+from renders.admin.tokens import ApiTokenAdmin
 
-__all__ = ["GateAdmin", "RenderJobAdmin"]
+__all__ = ["ApiTokenAdmin", "GateAdmin", "RenderJobAdmin"]

@@ -237,6 +237,8 @@ FORBIDDEN = {
     "artifacts": {"requests", "renders.client", "celery", "redis"},
     "webhooks": {"requests", "renders.client", "celery", "redis", "renders.models"},
     "views": {"requests", "renders.client", "celery", "redis"},
+    "api": {"requests", "renders.client", "renders.tasks", "celery", "redis"},
+    "idempotency": {"requests", "renders.client", "renders.tasks", "celery", "django.http"},
     "admin": {"requests", "renders.client", "celery", "redis"},
     "attention": {"requests", "renders.client", "celery", "redis"},
     "api_call": {"requests", "renders.client", "celery", "redis"},

@@ -1,4 +1,4 @@
-"""The JSON API: makes and shows renders for a logged-in user; errors are problem documents."""
+"""The API for a person with a session: makes and shows renders; errors are problem documents."""
 
 import json
 
@@ -8,11 +8,10 @@ from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import create_render
-from renders.states import Status
+from tests.unit.api.support import URL, completed, problem
 
 pytestmark = pytest.mark.django_db
 NOBODY = "0b7e4f0a-0000-4000-8000-000000000000"
-URL = "/api/renders/"
 
 
 @pytest.fixture
@@ -34,28 +33,6 @@ def api(client, ann):
 def post(client, body, content_type="application/json"):
     data = body if isinstance(body, str | bytes) else json.dumps(body)
     return client.post(URL, data, content_type=content_type)
-
-
-def problem(response, status):
-    assert response.status_code == status
-    assert response.headers["Content-Type"] == "application/problem+json"
-    body = response.json()
-    assert body["status"] == status
-    assert {"type", "title", "detail"} <= body.keys()
-    return body
-
-
-def completed(user, artifact):
-    row = create_render("A boat", user=user)
-    now = timezone.now()
-    renders = RenderJob.objects
-    renders.claim(row.pk, now)
-    renders.record_submitted(
-        row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
-    )
-    renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
-    renders.store(row.pk, result={"artifacts": [artifact]})
-    return row
 
 
 def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
@@ -89,6 +66,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
         "sume_status": "",
         "created_at": body["created_at"],
         "submitted_at": None,
+        "cancel_requested_at": None,
         "finished_at": None,
         "error": None,
         "artifacts": [],
@@ -239,7 +217,7 @@ def test_a_render_of_another_person_is_not_there(api, bob):
     row = create_render("Bob's secret", user=bob)
 
     problem(api.get(f"{URL}{row.pk}/"), 404)
-    assert api.get(URL).json() == {"renders": []}
+    assert api.get(URL).json() == {"renders": [], "next": None}
 
 
 def test_the_list_is_newest_first_and_can_be_narrowed(api, ann):
@@ -287,7 +265,7 @@ def test_media_come_by_own_addresses_and_never_by_signed_ones(api, ann, settings
         {
             "type": "image",
             "content_type": "image/png",
-            "url": f"http://testserver/renders/{row.pk}/artifacts/0/",
+            "url": f"http://testserver{URL}{row.pk}/artifacts/0/",
         }
     ]
 

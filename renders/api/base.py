@@ -1,0 +1,88 @@
+"""What every address of the API does before and after its own work."""
+
+import logging
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.core.signals import got_request_exception
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+
+from renders.api import throttling
+from renders.api.authentication import authenticate
+from renders.api.problems import Problem
+from renders.api.reading import check_body_headers
+
+logger = logging.getLogger(__name__)
+
+
+@method_decorator(csrf_exempt, name="dispatch")
+class ApiView(View):
+    """Who calls, how often, how, in what form: refused in this order, before anything is read."""
+
+    needs_body = False
+    public = False  # for callers whom nobody knows, too
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.quota: throttling.Quota | None = None
+        try:
+            response = self._answer(request, *args, **kwargs)
+        except Problem as problem:
+            response = problem.response()
+        except Http404 as error:
+            response = Problem(404, str(error)).response()
+        except PermissionDenied as error:
+            response = Problem(403, str(error)).response()
+        except Exception:
+            # Those who collect errors listen to Django's own signal.
+            got_request_exception.send(sender=type(self), request=request)
+            logger.exception("%s %s failed.", request.method, request.path)
+            response = Problem(
+                500, "This is a fault of the server, and it was noted. Try again later."
+            ).response()
+        if self.quota:
+            for name, value in self.quota.headers.items():
+                response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    def _answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "OPTIONS":
+            return HttpResponse(status=204, headers={"Allow": self._methods()})
+        by_token = False
+        if not self.public:
+            by_token = authenticate(request)
+            self.quota = throttling.count_request(request.user)
+        if self.quota:
+            self.quota.check()
+        if request.method not in self._methods().split(", "):
+            raise Problem(405, f"{request.method} is not possible here.", Allow=self._methods())
+        if request.method == "POST":
+            check_body_headers(request, needed=self.needs_body)
+        if by_token:
+            return super().dispatch(request, *args, **kwargs)
+        return self._protected(request, *args, **kwargs)
+
+    def _protected(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Django's own CSRF check, its refusal turned into a problem."""
+        passed = False
+
+        def handle(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            nonlocal passed
+            passed = True
+            return super(ApiView, self).dispatch(request, *args, **kwargs)
+
+        response = csrf_protect(handle)(request, *args, **kwargs)
+        if not passed:
+            raise Problem(
+                403, "Send the CSRF cookie's token in the X-CSRFToken header.", code="csrf"
+            )
+        return response
+
+    def _methods(self) -> str:
+        names = [name for name in self.http_method_names if hasattr(self, name)]
+        return ", ".join(name.upper() for name in names)

@@ -1,0 +1,64 @@
+"""The OpenAPI document, built from the values that the code itself goes by."""
+
+from renders.api import operations
+from renders.api.components import HEADERS, problem
+from renders.api.problems import STATUSES
+from renders.api.schemas import Json, all_schemas
+
+ABOUT = """Makes pictures and clips from prompts, and tells how they get on.
+
+Making a render costs money. So send an `Idempotency-Key` (any random text) with each POST that
+makes renders, and repeat it with the same key until it is answered: one render is made, whatever
+breaks on the way. Every error is a problem document (RFC 9457)."""
+
+
+def document() -> Json:
+    """The whole of it."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Renders", "version": "1", "description": ABOUT},
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}, {"session": []}],
+        "tags": [{"name": "renders", "description": "One picture or clip each."}],
+        "paths": {
+            "/api/renders/": {
+                "get": operations.list_renders(),
+                "post": operations.create_renders(),
+            },
+            "/api/renders/{id}/": {
+                "parameters": [operations.ID],
+                "get": operations.get_render(),
+            },
+            "/api/renders/{id}/cancel/": {
+                "parameters": [operations.ID],
+                "post": operations.cancel_render(),
+            },
+            "/api/renders/{id}/retry/": {
+                "parameters": [operations.ID],
+                "post": operations.retry_render(),
+            },
+            "/api/renders/{id}/artifacts/{index}/": {
+                "parameters": [operations.ID, operations.INDEX],
+                "get": operations.get_artifact(),
+            },
+            "/api/renders/openapi.json": {"get": operations.get_document()},
+        },
+        "components": {
+            "schemas": all_schemas(),
+            "headers": HEADERS,
+            "responses": {f"Problem{status}": problem(status) for status in STATUSES},
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token of yours, made in the admin.",
+                },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "sessionid",
+                    "description": "POST needs the CSRF cookie's token in `X-CSRFToken`, too.",
+                },
+            },
+        },
+    }

@@ -1,0 +1,144 @@
+"""The list: which renders, from where on, how many. The query of an address, read strictly.
+
+A page ends at a row, by time and id; the next begins after it. So renders that are added
+meanwhile move nothing: no page repeats or leaves out a row that was there.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.core import signing
+from django.db.models import Q
+from django.http import QueryDict
+
+from renders.api.problems import Problem
+from renders.exceptions import InvalidRender
+from renders.models import RenderJob
+from renders.queries import RenderQueries
+from renders.states import Kind, Status
+
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+MOST_CHARACTERS = 200
+MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+SALT = "renders.api.cursor"
+
+
+@dataclass
+class Listing:
+    """What a query asks for."""
+
+    limit: int = DEFAULT_LIMIT
+    where: Q = field(default_factory=Q)
+    after: tuple[datetime, UUID] | None = None
+
+    def page(self, renders: RenderQueries) -> tuple[list[RenderJob], str]:
+        """The rows, newest first, and the cursor of the next page if there is one."""
+        found = renders.filter(self.where)
+        if self.after:
+            at, pk = self.after
+            # The first condition says nothing new; it lets the database begin at the right place.
+            found = found.filter(created_at__lte=at).exclude(created_at=at, pk__gte=pk)
+        rows = list(found.order_by("-created_at", "-id")[: self.limit + 1])
+        more = len(rows) > self.limit
+        return rows[: self.limit], cursor_of(rows[self.limit - 1]) if more else ""
+
+
+def read_listing(query: QueryDict) -> Listing:
+    """Raises `Problem`, which names every parameter at fault."""
+    listing, errors = Listing(), []
+    for name, values in query.lists():
+        try:
+            if name not in PARAMETERS:
+                raise InvalidRender(name, f"Unknown; there are: {', '.join(PARAMETERS)}.")
+            if len(values) > 1:
+                raise InvalidRender(name, "Given more than once.")
+            PARAMETERS[name](listing, name, values[0])
+        except InvalidRender as error:
+            errors.append(error)
+    if errors:
+        raise Problem(422, "The query is not acceptable.", errors)
+    return listing
+
+
+def cursor_of(render: RenderJob) -> str:
+    """The place after this row. Signed, so that nobody builds on what is in it."""
+    return signing.dumps([render.created_at.isoformat(), str(render.pk)], salt=SALT)
+
+
+def _cursor(listing: Listing, name: str, value: str) -> None:
+    try:
+        at, pk = signing.loads(value, salt=SALT)
+    except (signing.BadSignature, ValueError):
+        raise InvalidRender(name, "Not a cursor of this API; begin without one.") from None
+    listing.after = datetime.fromisoformat(at), UUID(pk)
+
+
+def _limit(listing: Listing, name: str, value: str) -> None:
+    if not (value.isascii() and value.isdecimal() and 1 <= int(value[:9]) <= MAX_LIMIT):
+        raise InvalidRender(name, f"A whole number from 1 to {MAX_LIMIT}.")
+    listing.limit = int(value)
+
+
+def _status(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(status__in=_words(name, value, Status.values))
+
+
+def _kind(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(kind__in=_words(name, value, Kind.values))
+
+
+def _reference(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(reference=_text(name, value))
+
+
+def _q(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(prompt__icontains=_text(name, value))
+
+
+def _created_after(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(created_at__gt=_moment(name, value))
+
+
+def _created_before(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(created_at__lt=_moment(name, value))
+
+
+PARAMETERS: dict[str, Callable[[Listing, str, str], None]] = {
+    "status": _status,
+    "kind": _kind,
+    "reference": _reference,
+    "q": _q,
+    "created_after": _created_after,
+    "created_before": _created_before,
+    "limit": _limit,
+    "cursor": _cursor,
+}
+
+
+def _words(name: str, value: str, known: list[str]) -> set[str]:
+    words = set(value.split(","))
+    if not words <= set(known):
+        raise InvalidRender(name, f"One or more, with commas between, of: {', '.join(known)}.")
+    return words
+
+
+def _text(name: str, value: str) -> str:
+    if not 1 <= len(value) <= MOST_CHARACTERS or "\x00" in value:
+        raise InvalidRender(name, f"1 to {MOST_CHARACTERS} characters, and no NUL.")
+    return value
+
+
+def _moment(name: str, value: str) -> datetime:
+    try:
+        if MOMENT.fullmatch(value):
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRender(
+        name, "A time like 2026-01-31T09:30:00Z is needed (RFC 3339); write + as %2B."
+    )

@@ -1,0 +1,54 @@
+"""Renders as the API shows them: media by the app's own addresses, never Sume's."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from renders.artifacts import media
+from renders.models import RenderJob
+
+
+def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
+    """One render."""
+    error = None
+    if render.is_terminal and render.error_code:
+        error = {"code": render.error_code, "message": render.error_message}
+    return {
+        "id": str(render.pk),
+        "kind": render.kind,
+        "model": render.model,
+        "prompt": render.prompt,
+        "params": render.params,
+        "priority": render.priority,
+        "reference": render.reference,
+        "status": render.status,
+        "sume_status": render.sume_status,
+        "created_at": _moment(render.created_at),
+        "submitted_at": _moment(render.submitted_at),
+        "cancel_requested_at": _moment(render.cancel_requested_at),
+        "finished_at": _moment(render.finished_at),
+        "error": error,
+        "artifacts": [
+            {
+                "type": item.type,
+                "content_type": item.content_type,
+                "url": _address(request, "api_artifact", render.pk, item.index),
+            }
+            for item in media(render)
+        ],
+        "cost_usd_micros": render.cost_usd_micros,
+        "retry_of": render.retry_of_id and str(render.retry_of_id),
+        "url": _address(request, "api_detail", render.pk),
+        "html_url": _address(request, "detail", render.pk),
+    }
+
+
+def _address(request: HttpRequest, name: str, *args: Any) -> str:
+    return request.build_absolute_uri(reverse(f"renders:{name}", args=args))
+
+
+def _moment(moment: datetime | None) -> str | None:
+    """RFC 3339, to the microsecond: what is shown can be asked for."""
+    return moment.isoformat().replace("+00:00", "Z") if moment else None

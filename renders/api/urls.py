@@ -1,0 +1,15 @@
+"""The addresses of the API, below `/api/renders/`."""
+
+from django.urls import path
+
+from renders.api import views
+
+urlpatterns = [
+    path("", views.RenderList.as_view(), name="api_list"),
+    path("openapi.json", views.Document.as_view(), name="api_document"),
+    path("<uuid:pk>/", views.RenderDetail.as_view(), name="api_detail"),
+    path("<uuid:pk>/cancel/", views.RenderCancel.as_view(), name="api_cancel"),
+    path("<uuid:pk>/retry/", views.RenderRetry.as_view(), name="api_retry"),
+    path("<uuid:pk>/artifacts/<int:index>/", views.RenderArtifact.as_view(), name="api_artifact"),
+    path("<path:rest>", views.Nothing.as_view()),
+]

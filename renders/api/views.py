@@ -1,0 +1,150 @@
+"""The addresses below `/api/renders/`. They read queries and call services."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+
+from renders import access, services
+from renders.api.base import ApiView
+from renders.api.document import document
+from renders.api.listing import read_listing
+from renders.api.problems import Problem
+from renders.api.reading import read_key, read_wanted
+from renders.api.representation import represent
+from renders.exceptions import InvalidRender, KeyReused, ReferenceTaken
+from renders.idempotency import Created, create_once
+from renders.models import RenderJob
+from renders.queries import RenderQueries
+from renders.views import media
+
+
+class RenderList(ApiView):
+    """`/api/renders/`."""
+
+    needs_body = True
+
+    def get(self, request: HttpRequest) -> JsonResponse:
+        """The newest renders, page by page."""
+        rows, cursor = read_listing(request.GET).page(_visible(request))
+        body: dict[str, Any] = {"renders": [represent(request, row) for row in rows], "next": None}
+        headers: dict[str, str] = {}
+        if cursor:
+            query = request.GET.copy()
+            query["cursor"] = cursor
+            body["next"] = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+            headers["Link"] = f'<{body["next"]}>; rel="next"'
+        return JsonResponse(body, headers=headers)
+
+    def post(self, request: HttpRequest) -> JsonResponse:
+        """Make one render or many, all or none: 202, and where to look for it."""
+        key = read_key(request)
+        wanted = read_wanted(request)
+        try:
+            created = create_once(wanted.requests, user=request.user, key=key, body=wanted.body)
+        except KeyReused:
+            raise Problem(
+                409,
+                "This Idempotency-Key was sent before, with another body. Take a new key.",
+                code="idempotency_key_reused",
+            ) from None
+        except ReferenceTaken as error:
+            field = wanted.field(error.index, "reference")
+            raise Problem(
+                409,
+                "Nothing was made: a reference is that of another render. Choose another one.",
+                [InvalidRender(field, str(error))],
+                code="reference_taken",
+            ) from None
+        except InvalidRender as error:
+            raise Problem(422, "Nothing was made: this is not acceptable.", [error]) from None
+        if len(created.renders) < len(wanted.requests):
+            raise Problem(409, "What this Idempotency-Key made was deleted. Take a new key.")
+        return _made(request, created, many=wanted.many)
+
+
+class RenderDetail(ApiView):
+    """`/api/renders/<id>/`."""
+
+    def get(self, request: HttpRequest, pk: UUID) -> JsonResponse:
+        """One render."""
+        return JsonResponse(represent(request, _one(request, pk)))
+
+
+class RenderCancel(ApiView):
+    """`/api/renders/<id>/cancel/`."""
+
+    def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
+        """Ask for a render to be canceled, and say what became of that."""
+        render = _one(request, pk)
+        if not access.may_cancel(request.user, render):
+            raise Problem(403, "You may see this render, but not cancel it.")
+        if services.cancel_render(render):
+            outcome = "canceled" if render.is_terminal else "requested"
+        else:
+            outcome = "ended_before" if render.is_terminal else "requested_before"
+        body = {"outcome": outcome, "render": represent(request, render)}
+        return JsonResponse(body, status=202)
+
+
+class RenderRetry(ApiView):
+    """`/api/renders/<id>/retry/`."""
+
+    def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
+        """Make a new render from one that failed or was canceled, once."""
+        render = _one(request, pk)
+        if not access.may_retry(request.user, render):
+            raise Problem(403, "You may see this render, but not retry it.")
+        try:
+            new, is_new = services.retry_once(render, request.user)
+        except InvalidRender as error:
+            raise Problem(409, error.message, code="not_retryable") from None
+        return _made(request, Created([new], replayed=not is_new), many=False)
+
+
+class RenderArtifact(ApiView):
+    """`/api/renders/<id>/artifacts/<index>/`."""
+
+    def get(self, request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
+        """A finished picture or clip; what the page's own address gives, for tokens too."""
+        return media.artifact(request, pk, index)
+
+
+class Document(ApiView):
+    """`/api/renders/openapi.json`: for everybody, as it holds nothing that is anybody's own.
+
+    Tools that make clients read it before there is a token.
+    """
+
+    public = True
+
+    def get(self, request: HttpRequest) -> JsonResponse:
+        """The description of this API, as OpenAPI."""
+        return JsonResponse(document(), headers={"Cache-Control": "public, max-age=300"})
+
+
+class Nothing(ApiView):
+    """Any other address below `/api/renders/`, and the one without its slash."""
+
+    def _answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        raise Problem(404, "There is nothing at this address. Addresses of renders end with /.")
+
+
+def _made(request: HttpRequest, created: Created, *, many: bool) -> JsonResponse:
+    bodies = [represent(request, render) for render in created.renders]
+    headers = {"Idempotency-Replayed": "true"} if created.replayed else {}
+    if many:
+        return JsonResponse({"renders": bodies}, status=202, headers=headers)
+    return JsonResponse(bodies[0], status=202, headers={**headers, "Location": bodies[0]["url"]})
+
+
+def _visible(request: HttpRequest) -> RenderQueries:
+    return RenderJob.objects.visible_to(request.user).defer("request_body")
+
+
+def _one(request: HttpRequest, pk: UUID) -> RenderJob:
+    render = _visible(request).filter(pk=pk).first()
+    if render is None:
+        raise Problem(404, "There is no such render, or it is not yours.")
+    return render

@@ -1,0 +1,85 @@
+"""Create once: the same key, or the same reference, never makes a second paid render.
+
+The row of the key and the renders are stored in one transaction. Of two equal requests at the
+same time the second waits for that row, and then finds the renders of the first.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from renders import services
+from renders.exceptions import KeyReused, ReferenceTaken
+from renders.models import ApiRequest, RenderJob
+from renders.validation import clean_request
+
+
+@dataclass(frozen=True)
+class Created:
+    """The renders of a request, in its order; `replayed` where an earlier one made them."""
+
+    renders: list[RenderJob]
+    replayed: bool = False
+
+
+def create_once(
+    requests: Sequence[Mapping[str, Any]], *, user: Any, key: str = "", body: Any = None
+) -> Created:
+    """Create the renders, or return those that this user's key has made before.
+
+    `body` is the whole request as it came: what a repeated one must equal. Raises `KeyReused`,
+    `ReferenceTaken` or `InvalidRender`; nothing is stored then.
+    """
+    with transaction.atomic():
+        if not key:
+            return Created(_create(requests, user))
+        body_hash = hashlib.sha256(canonical(body).encode()).hexdigest()
+        request, new = ApiRequest.objects.get_or_create(
+            user=user, key=key, defaults={"body_hash": body_hash}
+        )
+        if new:
+            renders = _create(requests, user)
+            request.render_ids = [str(render.pk) for render in renders]
+            request.save(update_fields=["render_ids"])
+            return Created(renders)
+    if request.body_hash != body_hash:
+        raise KeyReused
+    known = {str(pk): render for pk, render in _found(request.render_ids).items()}
+    return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for values that mean the same, whichever database held them."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _create(requests: Sequence[Mapping[str, Any]], user: Any) -> list[RenderJob]:
+    """The renders; a reference may name one of the user's own that was asked for equally."""
+    renders = services.create_renders(requests, user=user)
+    for index, (request, render) in enumerate(zip(requests, renders, strict=True)):
+        if not render.reference:
+            continue
+        wanted = clean_request(**request)
+        found = {name: getattr(render, name) for name in wanted}
+        if render.created_by_id != user.pk or canonical(found) != canonical(wanted):
+            raise ReferenceTaken(index)
+    return renders
+
+
+def _found(ids: list[str]) -> dict[Any, RenderJob]:
+    return RenderJob.objects.defer("request_body").in_bulk(ids)

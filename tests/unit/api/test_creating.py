@@ -1,0 +1,205 @@
+"""POST: one or many, all or none, and once for each key and each reference."""
+
+import pytest
+from django.utils import timezone
+
+from renders.models import ApiRequest, RenderJob
+from renders.services import create_render
+from tests.unit.api.support import problem
+
+pytestmark = pytest.mark.django_db
+BOAT = {"prompt": "A boat"}
+
+
+def ids(response):
+    assert response.status_code == 202, response.content
+    body = response.json()
+    return [row["id"] for row in body.get("renders", [body])]
+
+
+def test_many_are_made_in_their_order(ann):
+    prompts = [f"Boat {number}" for number in range(5)]
+    response = ann.post(body={"renders": [{"prompt": prompt} for prompt in prompts]})
+
+    assert [row["prompt"] for row in response.json()["renders"]] == prompts
+    assert RenderJob.objects.filter(created_by=ann.user).count() == 5
+    assert "Location" not in response.headers
+
+
+def test_a_thousand_are_made_at_once_and_no_more(ann):
+    assert len(ids(ann.post(body={"renders": [BOAT] * 1000}))) == 1000
+
+    errors = problem(ann.post(body={"renders": [BOAT] * 1001}), 422)["errors"]
+    assert [error["field"] for error in errors] == ["renders"]
+    assert RenderJob.objects.count() == 1000
+
+
+def test_one_bad_one_stops_all_and_is_named(ann):
+    renders = [BOAT, BOAT, {"kind": "song"}, {"prompt": "", "colour": 1}]
+    errors = problem(ann.post(body={"renders": renders}), 422)["errors"]
+
+    assert {error["field"] for error in errors} == {
+        "renders[2].prompt",
+        "renders[2].kind",
+        "renders[3].prompt",
+        "renders[3].colour",
+    }
+    assert not RenderJob.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"renders": []}, "renders"),
+        ({"renders": {}}, "renders"),
+        ({"renders": None}, "renders"),
+        ({"renders": [BOAT, "A boat"]}, "renders[1]"),
+        ({"renders": [BOAT], "prompt": "A boat"}, "prompt"),
+        ({"renders": [{"renders": [BOAT], "prompt": "x"}]}, "renders[0].renders"),
+    ],
+)
+def test_a_list_of_another_form_is_refused(ann, body, field):
+    errors = problem(ann.post(body=body), 422)["errors"]
+
+    assert [error["field"] for error in errors] == [field]
+    assert not RenderJob.objects.exists()
+
+
+def test_no_more_errors_are_told_than_anybody_reads(ann):
+    body = {"renders": [{"prompt": 1}] * 1000}
+
+    assert len(problem(ann.post(body=body), 422)["errors"]) == 100
+
+
+def test_a_whole_number_may_be_written_with_a_point(ann):
+    assert ann.post(body='{"prompt": "A boat", "priority": 3.0}').json()["priority"] == 3
+
+
+# --- Idempotency-Key ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [BOAT, {"renders": [BOAT, {"prompt": "A fox"}]}])
+def test_the_same_key_gives_the_same_renders(ann, body):
+    first = ann.post(body=body, Idempotency_Key="one")
+    again = ann.post(body=body, Idempotency_Key="one")
+
+    assert first.json() == again.json()
+    assert first.headers.get("Location") == again.headers.get("Location")
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert "Idempotency-Replayed" not in first.headers
+    assert RenderJob.objects.count() == len(ids(first))
+
+
+def test_a_replay_shows_how_the_render_stands_now(ann):
+    [pk] = ids(ann.post(body=BOAT, Idempotency_Key="one"))
+    ann.post(f"{pk}/cancel/")
+
+    assert ann.post(body=BOAT, Idempotency_Key="one").json()["status"] == "canceled"
+
+
+def test_what_means_the_same_is_the_same_body(ann):
+    first = ann.post(body='{"prompt": "x", "params": {"a": 1.0, "b": 2}}', Idempotency_Key="one")
+    again = ann.post(body='{"params":{"b":2,"a":1},"prompt":"\\u0078"}', Idempotency_Key="one")
+
+    assert ids(first) == ids(again)
+
+
+@pytest.mark.parametrize(
+    "body", [{"prompt": "A fox"}, {**BOAT, "kind": "image"}, {"renders": [BOAT]}]
+)
+def test_the_same_key_with_another_body_is_refused(ann, body):
+    ann.post(body=BOAT, Idempotency_Key="one")
+
+    problem(ann.post(body=body, Idempotency_Key="one"), 409, "idempotency_key_reused")
+    assert RenderJob.objects.count() == 1
+
+
+def test_true_is_not_one(ann):
+    ann.post(body={**BOAT, "params": {"a": True}}, Idempotency_Key="one")
+
+    problem(ann.post(body={**BOAT, "params": {"a": 1}}, Idempotency_Key="one"), 409)
+
+
+def test_a_key_belongs_to_its_user(ann, bob):
+    assert ids(ann.post(body=BOAT, Idempotency_Key="one")) != ids(
+        bob.post(body=BOAT, Idempotency_Key="one")
+    )
+
+
+def test_a_key_whose_request_was_refused_is_free(ann, bob):
+    create_render("Bob's", user=bob.user, reference="order-1")
+    problem(ann.post(body={}, Idempotency_Key="one"), 422)
+    problem(ann.post(body={**BOAT, "reference": "order-1"}, Idempotency_Key="one"), 409)
+    assert not ApiRequest.objects.exists()
+
+    assert ann.post(body=BOAT, Idempotency_Key="one").status_code == 202
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "x" * 256, "ä", "a\tb", "a\x7fb"],
+    ids=["empty", "long", "not ASCII", "tab", "delete"],
+)
+def test_a_key_of_another_form_is_refused(ann, key):
+    problem(ann.post(body=BOAT, Idempotency_Key=key), 400, "bad_idempotency_key")
+    assert not RenderJob.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["x" * 255, "~", "a b", '"quoted"'])
+def test_any_printable_text_is_a_key(ann, key):
+    assert ann.post(body=BOAT, Idempotency_Key=key).status_code == 202
+
+
+def test_what_a_key_made_may_be_gone(ann):
+    ann.post(body=BOAT, Idempotency_Key="one")
+    RenderJob.objects.all().delete()
+
+    problem(ann.post(body=BOAT, Idempotency_Key="one"), 409)
+
+
+# --- reference ------------------------------------------------------------------------------
+
+
+def test_the_same_reference_and_request_give_the_same_render(ann):
+    body = {**BOAT, "params": {"a": 1.0, "b": [1e2]}, "reference": "order-1"}
+
+    assert ids(ann.post(body=body)) == ids(ann.post(body=body))
+    # What is filled in for a field that is missing is the same request.
+    assert ids(ann.post(body=body)) == ids(ann.post(body={**body, "priority": 0}))
+
+
+@pytest.mark.parametrize(
+    "change", [{"prompt": "A fox"}, {"kind": "video"}, {"params": {"a": 1}}, {"priority": 1}]
+)
+def test_a_reference_of_another_request_is_refused(ann, change):
+    body = {**BOAT, "reference": "order-1", "params": {"a": True}}
+    ann.post(body=body)
+
+    errors = problem(ann.post(body={**body, **change}), 409, "reference_taken")["errors"]
+    assert [error["field"] for error in errors] == ["reference"]
+
+
+def test_a_taken_reference_stops_all_of_many(ann, bob):
+    create_render("A boat", user=bob.user, reference="order-1")
+    body = {"renders": [BOAT, {**BOAT, "reference": "order-1"}]}
+
+    errors = problem(ann.post(body=body), 409, "reference_taken")["errors"]
+    assert [error["field"] for error in errors] == ["renders[1].reference"]
+    assert RenderJob.objects.count() == 1
+
+
+def test_of_a_reference_of_others_even_staff_are_told_no_more(ann, sam):
+    mine = create_render("A boat", user=ann.user, reference="order-1")
+    response = sam.post(body={**BOAT, "reference": "order-1"})
+
+    problem(response, 409, "reference_taken")
+    assert str(mine.pk) not in response.content.decode()
+
+
+def test_one_reference_twice_in_one_request(ann):
+    twice = {**BOAT, "reference": "order-1"}
+    first, second = ids(ann.post(body={"renders": [twice, twice]}))
+
+    assert first == second
+    assert RenderJob.objects.get().created_at < timezone.now()
+    problem(ann.post(body={"renders": [{**twice, "prompt": "A fox"}, twice]}), 409)
