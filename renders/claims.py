@@ -107,6 +107,16 @@ def claim_cancel(pk: UUID) -> Claim:
     return Claim([pk], now, probe)
 
 
+def cancels_left() -> int:
+    """How many may be asked of Sume just now; a quick look, without the lock."""
+    now = timezone.now()
+    row = Gate.objects.filter(pk=Sort.WRITES).first()
+    if row and row.paused_until and row.paused_until > now:
+        return 0
+    writes = RenderJob.objects.writes_around(now, gate.WINDOW_SECONDS)
+    return max(0, conf.writes_per_minute - writes.count())
+
+
 def line(now: datetime) -> RenderQueries:
     """All that may be sent now, the first in line first."""
     hours = conf.SUBMIT_DEADLINE_HOURS

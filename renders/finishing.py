@@ -58,7 +58,13 @@ def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
         # The project's own receiver. The traceback goes to the log, the render waits.
         logger.exception("%s failed for render %s.", doing, render_id)
         return _postpone(render, f"{doing} failed ({type(error).__name__}); the log says more.")
-    return []
+    return [] if render.sume_job_id else _next_unsent()
+
+
+def _next_unsent() -> list[Step]:
+    """Each that Sume never had starts the next, so that many canceled at once need few messages."""
+    pk = RenderJob.objects.take_unfinished(timezone.now(), conf.grace_seconds)
+    return [Step("finish", pk)] if pk else []
 
 
 def _fetch(render: RenderJob, client: SumeClient) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.db.models import Q
 
 from renders.queries import RenderQueries
@@ -28,20 +28,21 @@ class Moves(RenderQueries):
         message: str,
         **changes: Any,
     ) -> bool:
-        return self._move(
-            pk,
-            states,
-            (status, message),
-            where=where,
-            status=status,
-            finished_at=now,
-            next_poll_at=now,
-            failed_reads=0,
-            swept_at=None,
-            error_code=code[:100],
-            error_message=message,
-            **changes,
-        )
+        ended = self._ended(now, status, code=code, message=message)
+        return self._move(pk, states, (status, message), where=where, **ended, **changes)
+
+    def _ended(self, now: datetime, status: str, *, code: str, message: str) -> dict[str, Any]:
+        """What changes when a render ends, however."""
+        return {
+            "status": status,
+            "finished_at": now,
+            "next_poll_at": now,
+            "failed_reads": 0,
+            "swept_at": None,
+            "held_at": None,
+            "error_code": code[:100],
+            "error_message": message,
+        }
 
     def _move(
         self,
@@ -58,6 +59,39 @@ class Moves(RenderQueries):
             if won and event:
                 self.log(pk, *event)
         return won
+
+    def _move_many(
+        self,
+        pks: Iterable[UUID],
+        states: Iterable[str],
+        event: tuple[str, str],
+        *,
+        where: Q,
+        **changes: Any,
+    ) -> list[UUID]:
+        """As `_move`, for many at once; returns those that this caller won.
+
+        Nobody waits for one row while holding others, so no two callers wait for each other:
+        what somebody else holds just now is passed over, and then moved by itself.
+        """
+        from renders.models import RenderEvent
+
+        what, detail = event
+        rows = self.filter(where, pk__in=list(pks), status__in=list(states))
+        skips = connections[self.db].features.has_select_for_update_skip_locked
+        with transaction.atomic(using=self.db):
+            won = list(
+                rows.select_for_update(no_key=skips, skip_locked=skips).values_list("pk", flat=True)
+            )
+            self.filter(pk__in=won).update(**changes)
+            RenderEvent.objects.using(self.db).bulk_create(
+                [RenderEvent(render_id=pk, what=what, detail=detail[:500]) for pk in won]
+            )
+        passed_over = set(rows.values_list("pk", flat=True)).difference(won) if skips else ()
+        one_by_one = [
+            pk for pk in passed_over if self._move(pk, states, event, where=where, **changes)
+        ]
+        return [*won, *one_by_one]
 
     def log(self, pk: UUID, what: str, detail: str = "") -> None:
         """Add a line to the render's timeline."""

@@ -200,7 +200,9 @@ def _go_on(render: RenderJob, hop: Hop, wait: float, won: bool) -> list[Step]:
         hop.release()  # somebody else has read meanwhile, and that chain goes on
         return []
     steps = [hop.hand_on(wait)]
-    if render.cancel_requested_at and not render.cancel_answered_at:
+    # Where no POST may be sent now, no message either: the next read looks again.
+    unanswered = render.cancel_requested_at and not render.cancel_answered_at
+    if unanswered and claims.cancels_left():
         steps.append(Step("cancel", render.pk))
     return steps
 

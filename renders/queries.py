@@ -6,13 +6,23 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Max, Min, OuterRef, Q, Subquery
+from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
 
 from renders.states import IN_FLIGHT, TERMINAL, WRITES, Status
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 # A person wants it canceled, and Sume certainly holds nothing for it.
 WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
+# What a person may still have canceled, held, released, retried.
+CANCELABLE = Q(status__in=[Status.PENDING, *IN_FLIGHT], cancel_requested_at__isnull=True)
+HOLDABLE = Q(
+    status=Status.PENDING,
+    held_at__isnull=True,
+    cancel_requested_at__isnull=True,
+    outcome_unknown_at__isnull=True,
+)
+HELD = Q(status=Status.PENDING, held_at__isnull=False)
+RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED])
 
 
 def sees_all(user: Any) -> bool:
@@ -26,6 +36,10 @@ class RenderQueries(models.QuerySet):
     def pending(self) -> "RenderQueries":
         """Waiting to be sent."""
         return self.filter(status=Status.PENDING)
+
+    def waiting(self) -> "RenderQueries":
+        """Pending, and not held by a person."""
+        return self.pending().filter(held_at__isnull=True)
 
     def in_flight(self) -> "RenderQueries":
         """Sent, or being sent, and not ended."""
@@ -41,14 +55,14 @@ class RenderQueries(models.QuerySet):
 
     def due(self, now: datetime, made_after: datetime | None = None) -> "RenderQueries":
         """Pending and free to be sent now, in the order to send them."""
-        due = self.pending().filter(~WITHDRAWN, Q(not_before__isnull=True) | Q(not_before__lte=now))
+        due = self.waiting().filter(~WITHDRAWN, Q(not_before__isnull=True) | Q(not_before__lte=now))
         if made_after:
-            due = due.filter(created_at__gt=made_after)
+            due = due.filter(Q(created_at__gt=made_after) | Q(released_at__gt=made_after))
         return due.order_by("-priority", "created_at")
 
     def withdrawn(self) -> "RenderQueries":
         """Pending, and to be canceled instead of sent."""
-        return self.pending().filter(WITHDRAWN)
+        return self.waiting().filter(WITHDRAWN)
 
     def unsure(self) -> "RenderQueries":
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
@@ -91,8 +105,9 @@ class RenderQueries(models.QuerySet):
         return self.filter(status=Status.SUBMITTING, claimed_at__lt=now - timedelta(seconds=age))
 
     def expired(self, made_before: datetime) -> "RenderQueries":
-        """Pending for too long."""
-        return self.pending().filter(created_at__lte=made_before)
+        """Pending for too long; the time begins anew when a person releases it."""
+        since_release = Q(released_at__isnull=True) | Q(released_at__lte=made_before)
+        return self.waiting().filter(since_release, created_at__lte=made_before)
 
     def overdue(self, sent_before: datetime) -> "RenderQueries":
         """With Sume for so long that a person should know."""
@@ -109,6 +124,15 @@ class RenderQueries(models.QuerySet):
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""
         return self.filter(status=Status.SUBMITTED, asked_at__isnull=False)
+
+    def unfinished_unsent(self, now: datetime) -> "RenderQueries":
+        """Ended, but not handled, and Sume never had it."""
+        return self.unhandled().filter(sume_job_id="", next_poll_at__lte=now)
+
+    def unretried(self) -> "RenderQueries":
+        """Failed or canceled, and not retried since."""
+        everything = type(self)(self.model, using=self.db)
+        return self.filter(RETRYABLE, ~Exists(everything.filter(retry_of=OuterRef("pk"))))
 
     def not_swept_since(self, moment: datetime) -> "RenderQueries":
         """Not put back by the sweep after `moment`."""

@@ -5,7 +5,7 @@ caller won, and only the winner does what follows. No other module writes `statu
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +14,14 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
 from renders.moves import ANY
+from renders.queries import HELD, HOLDABLE, WITHDRAWN
 from renders.sending import Sending
 from renders.states import TERMINAL, Status
+
+CANCELED = (Status.CANCELED, "Canceled before it was sent to Sume; nothing was billed.")
+UNSENT = Q(outcome_unknown_at__isnull=True)
+# Of so many, one is free if others choose at the same time.
+CHOICE = 10
 
 
 class RenderQuerySet(Sending):
@@ -93,18 +99,23 @@ class RenderQuerySet(Sending):
 
         `asked` is for a render whose cancel was requested before; it loses without one.
         """
-        return self._end(
-            pk,
-            [Status.PENDING],
-            now,
-            Status.CANCELED,
-            where=Q(outcome_unknown_at__isnull=True)
-            & (Q(cancel_requested_at__isnull=False) if asked else Q()),
-            code="canceled_before_submit",
-            message="Canceled before it was sent to Sume; nothing was billed.",
-            cost_usd_micros=0,
-            cancel_requested_at=Coalesce("cancel_requested_at", Value(now)),
-        )
+        where = WITHDRAWN if asked else UNSENT
+        return self._move(pk, [Status.PENDING], CANCELED, where=where, **self._canceled(now))
+
+    def cancel_unsent_many(
+        self, pks: Iterable[UUID], now: datetime, *, asked: bool = False
+    ) -> list[UUID]:
+        """As `cancel_unsent`, for many."""
+        where = WITHDRAWN if asked else UNSENT
+        return self._move_many(pks, [Status.PENDING], CANCELED, where=where, **self._canceled(now))
+
+    def _canceled(self, now: datetime) -> dict[str, Any]:
+        status, message = CANCELED
+        return {
+            **self._ended(now, status, code="canceled_before_submit", message=message),
+            "cost_usd_micros": 0,
+            "cancel_requested_at": Coalesce("cancel_requested_at", Value(now)),
+        }
 
     def request_cancel(self, pk: UUID, now: datetime) -> bool:
         """Note that a person wants it canceled; Sume decides."""
@@ -114,6 +125,40 @@ class RenderQuerySet(Sending):
             ("cancel requested", ""),
             where=Q(cancel_requested_at__isnull=True),
             cancel_requested_at=now,
+        )
+
+    def request_cancel_many(self, pks: Iterable[UUID], now: datetime) -> list[UUID]:
+        """As `request_cancel`, for many."""
+        return self._move_many(
+            pks,
+            [Status.PENDING, Status.SUBMITTING, Status.SUBMITTED],
+            ("cancel requested", ""),
+            where=Q(cancel_requested_at__isnull=True),
+            cancel_requested_at=now,
+        )
+
+    def hold_many(self, pks: Iterable[UUID], now: datetime) -> list[UUID]:
+        """Keep these pending ones from being sent until they are released.
+
+        Not where Sume may hold the job: the same key soon tells, and is worth nothing later.
+        """
+        return self._move_many(
+            pks,
+            [Status.PENDING],
+            ("held", ""),
+            where=HOLDABLE,
+            held_at=now,
+        )
+
+    def unhold_many(self, pks: Iterable[UUID], now: datetime) -> list[UUID]:
+        """Let held ones be sent in their turn, with all the time that a new one has."""
+        return self._move_many(
+            pks,
+            [Status.PENDING],
+            ("released", ""),
+            where=HELD,
+            held_at=None,
+            released_at=now,
         )
 
     def record_cancel_answer(self, pk: UUID, now: datetime, answer: str) -> bool:
@@ -178,6 +223,14 @@ class RenderQuerySet(Sending):
             handled_at=now,
             next_poll_at=None,
         )
+
+    def take_unfinished(self, now: datetime, patience: float) -> UUID | None:
+        """One that ended without Sume and that nobody has begun to finish; each goes to one."""
+        free = self.unfinished_unsent(now).not_swept_since(now - timedelta(seconds=patience))
+        for pk in free.order_by("next_poll_at").pks(CHOICE):
+            if free.filter(pk=pk).update(swept_at=now):
+                return pk
+        return None
 
     def mark_swept(self, pks: Iterable[UUID], now: datetime) -> int:
         """Note that the sweep has put these back to work."""

@@ -21,7 +21,9 @@ class Sending(Moves):
             pk,
             [Status.PENDING],
             (SENDING, ""),
-            where=~WITHDRAWN & (Q(not_before__isnull=True) | Q(not_before__lte=now)),
+            where=~WITHDRAWN
+            & Q(held_at__isnull=True)
+            & (Q(not_before__isnull=True) | Q(not_before__lte=now)),
             status=Status.SUBMITTING,
             claimed_at=now,
             submit_attempts=F("submit_attempts") + 1,
@@ -37,7 +39,7 @@ class Sending(Moves):
         """
         turns = line.values("pk")[:within]
         wanted = Case(When(pk=named, then=0), default=1)
-        picked = self.pending().filter(~WITHDRAWN, pk__in=turns)
+        picked = self.waiting().filter(~WITHDRAWN, pk__in=turns)
         picked = picked.order_by(wanted, "-priority", "created_at")
         if connections[self.db].features.has_select_for_update_skip_locked:
             # Where others hold all of the first, whoever comes after them.
@@ -83,6 +85,7 @@ class Sending(Moves):
             idempotency_hit=hit,
             next_poll_at=next_poll_at,
             swept_at=None,
+            held_at=None,
             error_code="",
             error_message="",
         )
@@ -160,7 +163,7 @@ class Sending(Moves):
                 [Status.PENDING],
                 now,
                 Status.FAILED,
-                where=Q(outcome_unknown_at__isnull=is_known),
+                where=Q(outcome_unknown_at__isnull=is_known, held_at__isnull=True),
                 **words,
             )
             for is_known, words in ((True, known), (False, unknown))
@@ -168,7 +171,7 @@ class Sending(Moves):
 
     def recall(self) -> int:
         """Let all that wait after a refusal be sent as soon as there is room."""
-        return self.pending().filter(not_before__isnull=False).update(not_before=None)
+        return self.waiting().filter(not_before__isnull=False).update(not_before=None)
 
     def _claim_unlocked(self, picked: RenderQueries, now: datetime) -> list[UUID]:
         """pending → submitting in one statement, past all rows that somebody else holds."""

@@ -21,8 +21,8 @@ from renders.validation import REQUEST_FIELDS, clean_request
 
 # Messages for renders that are made together.
 STARTERS = 10
-# Renders that are asked about in one transaction.
-CHECK_BATCH = 500
+# Rows in one statement.
+BATCH = 500
 
 
 def create_render(
@@ -52,48 +52,65 @@ def create_render(
     return create_renders([request], user=user)[0]
 
 
-def create_renders(
-    requests: Iterable[Mapping[str, Any]], *, user: Any = None, retry_of: RenderJob | None = None
-) -> list[RenderJob]:
+def create_renders(requests: Iterable[Mapping[str, Any]], *, user: Any = None) -> list[RenderJob]:
     """Store many renders, all or none. Each request holds `create_render`'s arguments.
 
     Raises `InvalidRender` for the first bad one; nothing is stored then.
     """
-    renders = []
-    for request in requests:
-        if not isinstance(request, Mapping):
-            raise InvalidRender("request", "An object with a prompt is needed.")
-        fields = dict(request)
-        owner = fields.pop("user", None) or user
-        if isinstance(fields.get("params"), Mapping):
-            fields["params"] = dict(fields["params"])
-        unknown = sorted(map(repr, fields.keys() - set(REQUEST_FIELDS)))
-        if unknown:
-            raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
-        cleaned = clean_request(fields.pop("prompt", ""), **fields)
-        renders.append(RenderJob(**cleaned, created_by=owner, retry_of=retry_of))
+    return store([new_render(request, user=user) for request in requests])
 
-    references = [render.reference for render in renders if render.reference]
+
+def new_render(
+    request: Mapping[str, Any], *, user: Any = None, retry_of: RenderJob | None = None
+) -> RenderJob:
+    """A render that is not stored yet. Raises `InvalidRender`."""
+    if not isinstance(request, Mapping):
+        raise InvalidRender("request", "An object with a prompt is needed.")
+    fields = dict(request)
+    owner = fields.pop("user", None) or user
+    if isinstance(fields.get("params"), Mapping):
+        fields["params"] = dict(fields["params"])
+    unknown = sorted(map(repr, fields.keys() - set(REQUEST_FIELDS)))
+    if unknown:
+        raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
+    cleaned = clean_request(fields.pop("prompt", ""), **fields)
+    return RenderJob(**cleaned, created_by=owner, retry_of=retry_of)
+
+
+def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJob]:
+    """Store new renders, all or none, with messages that start the line, once that is committed.
+
+    Returns them in order, those of known references as they were stored before.
+    """
     with transaction.atomic():
         # A reference that is known already stays as it is, whoever wins a race for it.
         # Sorted, so that two callers never wait for each other's references.
         RenderJob.objects.bulk_create(
             sorted(renders, key=lambda render: render.reference or ""),
-            batch_size=500,
-            ignore_conflicts=bool(references),
+            batch_size=BATCH,
+            ignore_conflicts=any(render.reference for render in renders),
         )
-        by_reference = {
-            render.reference: render
-            for render in RenderJob.objects.filter(reference__in=references)
-        }
-        stored = [by_reference.get(render.reference, render) for render in renders]
-        new = [render for render, row in zip(renders, stored, strict=True) if render.pk == row.pk]
+        stored = _as_stored(renders)
+        new = [render for render, row in zip(renders, stored, strict=True) if render is row]
         RenderEvent.objects.bulk_create(
-            [RenderEvent(render=render, what="created") for render in new], batch_size=500
+            [RenderEvent(render=render, what="created") for render in new], batch_size=BATCH
         )
         # Each claim starts the next, so a few messages set a long line going.
-        _on_commit(*(Step("submit", render.pk) for render in new[:STARTERS]))
+        _on_commit(*(Step("submit", render.pk) for render in new[:starters]))
     return stored
+
+
+def _as_stored(renders: list[RenderJob]) -> list[RenderJob]:
+    """Each render, or the one that had its reference first."""
+    by_pk = {render.pk: render for render in renders}
+    references = [render.reference for render in renders if render.reference]
+    first: dict[str | None, UUID] = {}
+    # In batches: SQLite takes so many values in one statement and no more.
+    for start in range(0, len(references), BATCH):
+        rows = RenderJob.objects.filter(reference__in=references[start : start + BATCH])
+        first |= dict(rows.values_list("reference", "pk"))
+    by_pk |= RenderJob.objects.in_bulk(list(set(first.values()) - by_pk.keys()))
+    return [by_pk[first.get(render.reference, render.pk)] for render in renders]
 
 
 def cancel_render(render: RenderJob) -> bool:
@@ -141,12 +158,17 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
                 "render",
                 f"Only a failed or canceled render is retried; this one is {original.status}.",
             )
-        request = {
-            name: getattr(original, name)
-            for name in ("prompt", "kind", "model", "params", "priority")
-        }
-        owner = original.created_by or user
-        return create_renders([request], user=owner, retry_of=original)[0], True
+        return store([new_retry(original, user)])[0], True
+
+
+def new_retry(original: RenderJob, user: Any) -> RenderJob:
+    """A retry that is not stored yet, of the original's owner, else of `user`."""
+    request = {
+        name: getattr(original, name) for name in ("prompt", "kind", "model", "params", "priority")
+    }
+    retry = new_render(request, user=user, retry_of=original)
+    retry.created_by_id = original.created_by_id or retry.created_by_id
+    return retry
 
 
 def check_now(pks: Iterable[UUID]) -> int:
@@ -157,9 +179,9 @@ def check_now(pks: Iterable[UUID]) -> int:
     """
     waiting = list(pks)
     asked = 0
-    for start in range(0, len(waiting), CHECK_BATCH):
+    for start in range(0, len(waiting), BATCH):
         with transaction.atomic():
-            count, steps = checking.ask(waiting[start : start + CHECK_BATCH])
+            count, steps = checking.ask(waiting[start : start + BATCH])
             _on_commit(*steps)
         asked += count
     return asked
@@ -181,7 +203,7 @@ def take_event(event_id: str, *, type: str, job_id: str) -> bool:
 
 
 def _check_job(job_id: str, told: str) -> int:
-    waiting = RenderJob.objects.filter(sume_job_id=job_id, status=Status.SUBMITTED).pks(CHECK_BATCH)
+    waiting = RenderJob.objects.filter(sume_job_id=job_id, status=Status.SUBMITTED).pks(BATCH)
     for pk in waiting:
         RenderJob.objects.log(pk, "webhook", told)
     return check_now(waiting)

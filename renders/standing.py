@@ -71,7 +71,7 @@ def figures() -> Figures:
     row = Gate.objects.filter(pk=Sort.WRITES).first()
     minute = now - timedelta(seconds=60)
     return Figures(
-        waiting=RenderJob.objects.pending().count(),
+        waiting=RenderJob.objects.waiting().count(),
         in_flight=load.in_flight,
         max_in_flight=conf.max_in_flight,
         writes=sum(at > minute for at in load.writes),

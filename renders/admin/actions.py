@@ -1,18 +1,27 @@
-"""What is done with selected renders. Each asks the services and reports what they answered."""
+"""What is done with any number of selected renders. Each asks the services, and reports."""
+
+from datetime import datetime
+from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import ADDITION, CHANGE
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
-from renders import services
-from renders.exceptions import InvalidRender
-from renders.models import RenderJob
+from renders import batches
+from renders.admin.history import note
+from renders.batches import Tally
+from renders.queries import RETRYABLE
 
 
 class RenderActions(admin.ModelAdmin):
     """The actions of the list of renders, and who may use them."""
 
-    actions = ["cancel", "retry"]
+    actions = ["cancel", "retry", "check_now", "hold", "release"]
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Canceling is a permission of its own."""
@@ -22,36 +31,103 @@ class RenderActions(admin.ModelAdmin):
         """So is retrying: it is billed anew."""
         return request.user.has_perm("renders.retry_renderjob")
 
+    def has_hold_permission(self, request: HttpRequest) -> bool:
+        """So is holding, and releasing."""
+        return request.user.has_perm("renders.hold_renderjob")
+
     @admin.action(description="Cancel the selected renders", permissions=["cancel"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
+    def cancel(self, request: HttpRequest, queryset: Any) -> None:
         """Sume decides, so this reports what was asked and no more."""
-        renders = list(queryset)
-        asked = sum(services.cancel_render(render) for render in renders)
-        if asked:
-            self.message_user(request, f"Cancel requested for {asked}.", messages.SUCCESS)
-        if asked < len(renders):
-            text = f"{len(renders) - asked} left alone: ended, or cancel requested before."
-            self.message_user(request, text)
+        count = queryset.count()
+        tally = batches.cancel_renders(queryset)
+        left = "ended, or cancel requested before"
+        self._report(request, tally, count, "Cancel requested for {}.", left)
 
     @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
-    def retry(self, request: HttpRequest, queryset: QuerySet[RenderJob]) -> None:
-        """Each at most once, however often this is clicked."""
-        made = known = refused = 0
-        for render in list(queryset):
-            try:
-                new, is_new = services.retry_once(render, request.user)
-            except InvalidRender:
-                refused += 1
-                continue
-            if is_new:
-                made += 1
-                self.log_addition(request, new, f"Retry of {render.pk}")
-            else:
-                known += 1
-        for number, text, level in [
-            (made, "{} retried as new.", messages.SUCCESS),
-            (known, "{} left alone: retried before.", messages.INFO),
-            (refused, "{} left alone: only failed or canceled renders are retried.", messages.INFO),
-        ]:
-            if number:
-                self.message_user(request, text.format(number), level)
+    def retry(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        """Asks first, then retries what was shown; each at most once, however often it is sent."""
+        shown_at = parse_datetime(request.POST.get("shown_at", ""))
+        if shown_at is None or timezone.is_naive(shown_at):
+            return self._ask(request, queryset)
+        count = queryset.count()
+        # What failed since is not among them, not even a retry of these that has failed again.
+        tally = batches.retry_renders(queryset.filter(finished_at__lte=shown_at), request.user)
+        left = "retried before, or neither failed nor canceled"
+        self._report(request, tally, count, "{} retried as new.", left, ADDITION)
+        return None
+
+    @admin.action(description="Check the selected renders at Sume now", permissions=["view"])
+    def check_now(self, request: HttpRequest, queryset: Any) -> None:
+        """A read costs nothing, and changes nothing."""
+        count = queryset.count()
+        tally = batches.check_renders(queryset)
+        self._report(
+            request, tally, count, "Sume is asked about {} within moments.", "not at Sume", None
+        )
+
+    @admin.action(description="Hold: do not send the selected renders", permissions=["hold"])
+    def hold(self, request: HttpRequest, queryset: Any) -> None:
+        """Only what waits and what Sume certainly does not have."""
+        count = queryset.count()
+        tally = batches.hold_renders(queryset)
+        left = "sent, being sent, held before, or to be canceled"
+        self._report(request, tally, count, "{} held: not sent until released.", left)
+
+    @admin.action(description="Release: send the held ones of the selected", permissions=["hold"])
+    def release(self, request: HttpRequest, queryset: Any) -> None:
+        """They are sent in their turn, and have as long for it as new ones."""
+        count = queryset.count()
+        tally = batches.release_renders(queryset)
+        self._report(request, tally, count, "{} released: sent to Sume in their turn.", "not held")
+
+    def _ask(self, request: HttpRequest, queryset: Any) -> HttpResponse:
+        """How many would be billed? The rows that count are those of this moment."""
+        shown_at: datetime = timezone.now()
+        count = queryset.count()
+        billed = queryset.filter(finished_at__lte=shown_at).unretried().count()
+        ended = queryset.filter(RETRYABLE & Q(finished_at__lte=shown_at)).count()
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Retry as new renders",
+            "opts": self.opts,
+            "billed": billed,
+            "retried": ended - billed,
+            "others": count - ended,
+            "shown_at": shown_at.isoformat(),
+            "checkbox_name": ACTION_CHECKBOX_NAME,
+            # If all pages are selected, one stands for them.
+            "selected": request.POST.getlist(ACTION_CHECKBOX_NAME)[: 1 if _all(request) else None],
+            "select_across": _all(request),
+        }
+        return TemplateResponse(request, "renders/admin/retry.html", context)
+
+    def _report(
+        self,
+        request: HttpRequest,
+        tally: Tally,
+        count: int,
+        words: str,
+        left_alone: str,
+        flag: int | None = CHANGE,
+    ) -> None:
+        """Counts, in honest words; and an entry in the history where something was changed."""
+        done = words.format(f"{tally.done:,}")
+        if tally.done:
+            self.message_user(request, done, messages.SUCCESS)
+            if flag:
+                note(request, flag, _with_filter(request, done), tally.done, tally.named)
+        left = count - tally.done - tally.unreached
+        if left > 0:
+            self.message_user(request, f"{left:,} left alone: {left_alone}.")
+        if tally.unreached:
+            text = f"Time was up: {tally.unreached:,} are still to do. Do the same again for them."
+            self.message_user(request, text, messages.WARNING)
+
+
+def _all(request: HttpRequest) -> bool:
+    return request.POST.get("select_across") == "1"
+
+
+def _with_filter(request: HttpRequest, done: str) -> str:
+    query = request.META.get("QUERY_STRING", "")
+    return f"{done} All of the list ?{query}" if _all(request) else done

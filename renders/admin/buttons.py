@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from renders.conf import conf
 from renders.models import RenderJob
+from renders.queries import HELD, HOLDABLE
 from renders.states import Status
 from renders.templatetags.render_facts import can_cancel, can_retry
 
@@ -39,7 +40,9 @@ RETRY = Button(
     "retry", "Retry it as a new render", "A retry is a new render with a new bill. Make it?"
 )
 CHECK = Button("check_now", "Ask Sume about it now")
-BUTTONS = {button.action: button for button in (CANCEL, RETRY, CHECK)}
+HOLD = Button("hold", "Hold it: do not send it")
+RELEASE = Button("release", "Release it: send it in its turn")
+BUTTONS = {button.action: button for button in (CANCEL, RETRY, CHECK, HOLD, RELEASE)}
 
 
 class RenderButtons(admin.ModelAdmin):
@@ -86,10 +89,13 @@ class RenderButtons(admin.ModelAdmin):
         return super().change_view(request, object_id, form_url, extra | (extra_context or {}))
 
     def _buttons(self, request: HttpRequest, render: RenderJob) -> list[Button]:
+        renders = RenderJob.objects.filter(pk=render.pk)
         fits = {
             CANCEL: can_cancel(render),
             RETRY: can_retry(render) and not render.retries.exists(),
             CHECK: render.status == Status.SUBMITTED,
+            HOLD: renders.filter(HOLDABLE).exists(),
+            RELEASE: renders.filter(HELD).exists(),
         }
         allowed = self.get_actions(request)
         return [button for button in BUTTONS.values() if fits[button] and button.action in allowed]

@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 
 from renders import attention
 from renders.admin.actions import RenderActions
+from renders.admin.bulk import AddMany
 from renders.admin.buttons import RenderButtons
 from renders.admin.columns import RenderColumns
 from renders.admin.filters import AttentionFilter, EndedFilter, StatusFilter, UserFilter
@@ -71,7 +72,7 @@ class RenderList(ChangeList):
 
 
 @admin.register(RenderJob)
-class RenderJobAdmin(RenderActions, RenderButtons, RenderColumns, RenderSearch):
+class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, RenderSearch):
     """Adds through the services; all else is read-only, since what was sent cannot be edited."""
 
     form = RenderAdminForm

@@ -202,6 +202,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "held_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When a person held it: not sent until released.",
+                        null=True,
+                    ),
+                ),
+                ("released_at", models.DateTimeField(editable=False, null=True)),
+                (
                     "idempotency_key",
                     renders.fields.IdempotencyKeyField(editable=False, max_length=60, unique=True),
                 ),
@@ -318,6 +327,7 @@ class Migration(migrations.Migration):
                 "permissions": [
                     ("cancel_renderjob", "Can cancel render job"),
                     ("retry_renderjob", "Can retry render job"),
+                    ("hold_renderjob", "Can hold and release render job"),
                 ],
             },
         ),
@@ -424,13 +434,54 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Draft",
+            fields=[
+                (
+                    "token",
+                    models.CharField(
+                        editable=False, max_length=64, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("layout", models.CharField(max_length=20)),
+                ("text", models.TextField()),
+                (
+                    "common",
+                    models.JSONField(
+                        help_text="What holds for all renders unless a line says otherwise."
+                    ),
+                ),
+                ("added_at", models.DateTimeField(null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+            options={
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["created_by", "created_at"], name="renders_drafts_of_user")
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="renderjob",
             index=models.Index(
                 models.OrderBy(models.F("priority"), descending=True),
                 models.F("created_at"),
-                condition=models.Q(("status", "pending")),
+                condition=models.Q(("held_at__isnull", True), ("status", "pending")),
                 name="renders_pending",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="renderjob",
+            index=models.Index(
+                condition=models.Q(("held_at__isnull", False)),
+                fields=["held_at"],
+                name="renders_held",
             ),
         ),
         migrations.AddIndex(
@@ -569,6 +620,15 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="renders_handled_is_terminal",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="renderjob",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("held_at__isnull", True), ("status", "pending"), _connector="OR"
+                ),
+                name="renders_held_is_pending",
             ),
         ),
         migrations.AddConstraint(

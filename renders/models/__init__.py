@@ -1,10 +1,19 @@
 """The tables."""
 
 from renders.models.api import ApiRequest
+from renders.models.drafts import Draft
 from renders.models.events import RenderEvent
 from renders.models.gates import Gate
 from renders.models.jobs import RenderJob
 from renders.models.tokens import ApiToken
 from renders.models.webhooks import WebhookEvent
 
-__all__ = ["ApiRequest", "ApiToken", "Gate", "RenderEvent", "RenderJob", "WebhookEvent"]
+__all__ = [
+    "ApiRequest",
+    "ApiToken",
+    "Draft",
+    "Gate",
+    "RenderEvent",
+    "RenderJob",
+    "WebhookEvent",
+]

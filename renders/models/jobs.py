@@ -53,6 +53,11 @@ class RenderJob(models.Model):
         null=True, blank=True, editable=False, help_text="Not sent to Sume before this time."
     )
 
+    held_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a person held it: not sent until released."
+    )
+    released_at = models.DateTimeField(null=True, editable=False)
+
     # The request, frozen before it is first sent.
     idempotency_key = IdempotencyKeyField(max_length=60, unique=True, editable=False)
     request_path = models.CharField(max_length=100, blank=True, editable=False)
@@ -116,6 +121,7 @@ class RenderJob(models.Model):
         permissions = [
             ("cancel_renderjob", "Can cancel render job"),
             ("retry_renderjob", "Can retry render job"),
+            ("hold_renderjob", "Can hold and release render job"),
         ]
         constraints = [
             models.CheckConstraint(name="renders_status_known", condition=Q(status__in=Status)),
@@ -141,6 +147,10 @@ class RenderJob(models.Model):
                 name="renders_handled_is_terminal",
                 condition=Q(handled_at__isnull=True) | Q(status__in=TERMINAL),
             ),
+            models.CheckConstraint(
+                name="renders_held_is_pending",
+                condition=Q(held_at__isnull=True) | Q(status=Status.PENDING),
+            ),
             models.UniqueConstraint(
                 name="renders_reference_unique",
                 fields=["reference"],
@@ -152,7 +162,10 @@ class RenderJob(models.Model):
                 F("priority").desc(),
                 "created_at",
                 name="renders_pending",
-                condition=Q(status=Status.PENDING),
+                condition=Q(status=Status.PENDING, held_at__isnull=True),
+            ),
+            models.Index(
+                fields=["held_at"], name="renders_held", condition=Q(held_at__isnull=False)
             ),
             models.Index(
                 fields=["outcome_unknown_at"],

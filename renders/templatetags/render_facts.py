@@ -20,6 +20,8 @@ EVENT_TITLES = {
     "sending": "Sending to Sume",
     "submitted": "Accepted by Sume",
     "put back": "Put back in the queue",
+    "held": "Held",
+    "released": "Released",
     "asking Sume to cancel": "Asking Sume to cancel",
     "cancel requested": "Cancel requested",
     "cancel answered": "Sume answered the cancel request",
@@ -51,6 +53,8 @@ def in_words(render: RenderJob) -> str:
     if render.cancel_requested_at and not render.is_terminal:
         return "Cancel requested; Sume decides whether it still can."
     match render.status:
+        case Status.PENDING if render.held_at:
+            return "Held: it is not sent until somebody releases it."
         case Status.PENDING if render.submit_attempts:
             return "Waiting to be sent to Sume again."
         case Status.PENDING:

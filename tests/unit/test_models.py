@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from renders.models import RenderEvent, RenderJob
+from renders.queries import HELD
 from renders.states import TERMINAL, Kind, Status
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
@@ -82,6 +83,11 @@ IMPOSSIBLE = {
         for status in Status
         if status not in TERMINAL
     },
+    **{
+        f"{status}, yet held": ("renders_held_is_pending", a_render(status, held_at=NOW))
+        for status in Status
+        if status != Status.PENDING
+    },
 }
 
 
@@ -106,6 +112,7 @@ def test_an_impossible_row_cannot_be_inserted(constraint, render):
         ("renders_terminal_has_finished_at", Status.SUBMITTED, {"status": Status.COMPLETED}),
         ("renders_terminal_has_finished_at", Status.FAILED, {"status": Status.PENDING}),
         ("renders_handled_is_terminal", Status.SUBMITTED, {"handled_at": NOW}),
+        ("renders_held_is_pending", Status.SUBMITTED, {"held_at": NOW}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -303,6 +310,13 @@ QUERIES = {
         "renders_pending",
         lambda renders: renders.due(LATER).waiting_since(LATER),
     ),
+    "given up": ("renders_pending", lambda renders: renders.expired(NOW - timedelta(days=1))),
+    "to be canceled": ("renders_pending", lambda renders: renders.withdrawn()),
+    "held": ("renders_held", lambda renders: renders.filter(HELD)),
+    "never at Sume, not finished": (
+        "renders_to_finish",
+        lambda renders: renders.unfinished_unsent(LATER).not_swept_since(LATER),
+    ),
     "maybe at Sume": ("renders_unsure", lambda renders: renders.unsure()),
     "stuck in sending": (
         "renders_submitting",
@@ -328,6 +342,7 @@ def test_each_query_of_the_sweep_uses_its_index(index, query):
         [
             *(a_render(Status.COMPLETED, handled_at=NOW, created_at=NOW) for _ in range(2_000)),
             *(a_render(status, created_at=NOW) for status in Status for _ in range(3)),
+            a_render(created_at=NOW, held_at=NOW),
         ]
     )
     with connection.cursor() as cursor:

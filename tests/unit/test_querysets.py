@@ -163,9 +163,97 @@ def test_these_tests_know_every_transition():
     names = {**vars(RenderQuerySet), **vars(Sending)}
     public = {name for name in names if not name.startswith("_")}
 
-    of_many = {"mark_swept", "recall", "claim_next", "ask", "bring_forward"}
-    of_a_part = {"keep_artifact"}
-    assert {name.split(" ")[0] for name in TRANSITIONS} == public - of_many - of_a_part
+    others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
+    others |= {"keep_artifact"}
+    of_many = {name for name in public if name.endswith("_many")}
+    assert {name.split(" ")[0] for name in TRANSITIONS} == public - others - of_many
+    assert {name.split(" ")[0] for name in OF_MANY} == of_many
+
+
+# name: the call, the states that it starts from, the state after it (None: the same), its event
+OF_MANY = {
+    "cancel_unsent_many": (
+        lambda pks: RENDERS.cancel_unsent_many(pks, NOW),
+        {Status.PENDING},
+        Status.CANCELED,
+        "canceled",
+    ),
+    "request_cancel_many": (
+        lambda pks: RENDERS.request_cancel_many(pks, NOW),
+        RUNNING,
+        None,
+        "cancel requested",
+    ),
+    "hold_many": (lambda pks: RENDERS.hold_many(pks, NOW), {Status.PENDING}, None, "held"),
+    "unhold_many": (lambda pks: RENDERS.unhold_many(pks, NOW), {Status.PENDING}, None, "released"),
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_a_transition_of_many_moves_those_in_its_states_once_and_no_other(name):
+    call, starts, after, event = OF_MANY[name]
+    held = {"held_at": NOW} if name == "unhold_many" else {}
+    renders = [stored(status, **(held if status in starts else {})) for status in Status] * 2
+    bystanders = [stored(status) for status in Status]
+    untouched = [row(render) for render in bystanders]
+    starting = {render.pk for render in renders if render.status in starts}
+
+    assert set(call([render.pk for render in renders])) == starting
+    assert call([render.pk for render in renders]) == []
+    assert call([]) == call([uuid.uuid4()]) == []
+
+    for render in renders:
+        moved = render.pk in starting
+        assert row(render)["status"] == ((moved and after) or render.status)
+        assert events(render) == ([event] if moved else [])
+    assert [row(render) for render in bystanders] == untouched
+
+
+# --- Held ---------------------------------------------------------------------------------
+
+
+def test_what_is_held_is_in_no_line():
+    render = stored(created_at=EARLIER, cancel_requested_at=None, held_at=NOW)
+
+    assert not RENDERS.due(NOW).exists()
+    assert not RENDERS.expired(NOW).exists()
+    assert not RENDERS.claim(render.pk, NOW)
+    assert not RENDERS.give_up(render.pk, NOW)
+    assert RENDERS.claim_next(RENDERS.due(NOW), NOW, render.pk, within=9, limit=9) == []
+    assert RENDERS.cancel_unsent(render.pk, NOW)
+    assert row(render)["held_at"] is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"outcome_unknown_at": NOW}, {"cancel_requested_at": NOW}],
+    ids=["Sume may hold it", "to be canceled"],
+)
+def test_what_cannot_wait_is_not_held(fields):
+    render = stored(**fields)
+
+    assert RENDERS.hold_many([render.pk], NOW) == []
+
+
+def test_a_released_render_has_all_its_time_again():
+    render = stored(created_at=EARLIER, held_at=EARLIER)
+    RENDERS.unhold_many([render.pk], NOW)
+
+    assert not RENDERS.expired(NOW - timedelta(seconds=1)).exists()
+    assert RENDERS.due(SOON, made_after=NOW - timedelta(seconds=1)).exists()
+    assert RENDERS.expired(NOW).exists()
+    assert not RENDERS.due(SOON, made_after=NOW).exists()
+
+
+def test_what_ended_without_sume_is_taken_by_one():
+    first, second = (
+        stored(Status.CANCELED, sume_job_id="", submitted_at=None, next_poll_at=at)
+        for at in (EARLIER, NOW)
+    )
+    stored(Status.CANCELED), stored(Status.CANCELED, sume_job_id="", handled_at=NOW)
+
+    assert [RENDERS.take_unfinished(NOW, 60) for _ in range(3)] == [first.pk, second.pk, None]
+    assert RENDERS.take_unfinished(NOW + timedelta(seconds=61), 60) == first.pk
 
 
 @pytest.mark.parametrize("call", [call for call, *_ in TRANSITIONS.values()], ids=list(TRANSITIONS))

@@ -8,6 +8,7 @@ import pytest
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.test import Client
+from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, retry_render
@@ -24,7 +25,8 @@ def page(client, row):
 
 
 def act(client, row, action):
-    return client.post(f"{LIST}{row.pk}/act/", {"action": action}, follow=True)
+    data = {"action": action, "shown_at": timezone.now().isoformat()}
+    return client.post(f"{LIST}{row.pk}/act/", data, follow=True)
 
 
 def canceled(user=None):
@@ -57,6 +59,27 @@ def test_retry_says_that_it_is_billed_anew_and_is_done_once(admin_client):
     assert f'href="{LIST}{new.pk}/change/"' in after
     assert 'value="retry"' not in after
     assert f'href="{LIST}{row.pk}/change/"' in page(admin_client, new)
+
+
+def test_a_retry_that_was_not_confirmed_asks_first(admin_client):
+    row = canceled()
+    response = admin_client.post(f"{LIST}{row.pk}/act/", {"action": "retry"})
+
+    assert "1 new render would be made" in response.content.decode()
+    assert not RenderJob.objects.filter(retry_of=row).exists()
+
+
+def test_hold_keeps_it_and_release_lets_it_go(admin_client):
+    row = create_render("A boat")
+    assert 'value="hold"' in page(admin_client, row)
+
+    html = act(admin_client, row, "hold").content.decode()
+    assert 'value="release"' in html and 'value="hold"' not in html
+    html = act(admin_client, row, "release").content.decode()
+
+    assert 'value="hold"' in html and 'value="release"' not in html
+    row.refresh_from_db()
+    assert row.held_at is None
 
 
 @pytest.mark.parametrize("status", Status)
@@ -164,7 +187,8 @@ def test_each_permission_allows_its_own_and_nothing_else(log_in, answer, owner, 
         if shown:
             buttons = [button.action for button in shown.context_data["buttons"]]
             assert buttons == ([action] if allowed else [])
-        assert bool(answer(user, "act_view", row.pk, action=action)) == (views and allowed)
+        data = {"action": action, "shown_at": timezone.now().isoformat()}
+        assert bool(answer(user, "act_view", row.pk, **data)) == (views and allowed)
     running.refresh_from_db()
     assert (running.status == Status.CANCELED) == (views and cancels)
     assert RenderJob.objects.filter(retry_of=gone).exists() == (views and retries)

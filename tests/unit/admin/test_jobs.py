@@ -15,7 +15,7 @@ from django.utils.html import escape
 from renders import services
 from renders.kinds import EXAMPLES, HELP
 from renders.models import RenderEvent, RenderJob
-from renders.services import cancel_render, create_render
+from renders.services import create_render
 from renders.states import Kind, Status
 
 pytestmark = pytest.mark.django_db
@@ -59,11 +59,6 @@ def filled(client, **changes):
     form = client.get(ADD).context["adminform"].form
     data = {name: form[name].value() for name in ("token", "kind", "model", "priority")}
     return data | {"prompt": "A boat", "params": "{}", "reference": ""} | changes
-
-
-def act(client, action, *rows):
-    data = {"action": action, "_selected_action": [row.pk for row in rows]}
-    return client.post(LIST, data, follow=True).content.decode()
 
 
 # --- Adding -------------------------------------------------------------------------------
@@ -273,54 +268,3 @@ def test_a_hundred_rows_take_as_many_queries_as_one(
 
 def test_events_have_no_admin_of_their_own():
     assert not admin.site.is_registered(RenderEvent)
-
-
-# --- Actions ------------------------------------------------------------------------------
-
-
-def test_cancel_asks_and_claims_no_more(site, ann):
-    rows = [create_render("A", user=ann), sent(ann), sent(ann)]
-    gone = create_render("B", user=ann)
-    cancel_render(gone)
-    html = act(site, "cancel", *rows, gone)
-
-    assert "Cancel requested for 3." in html
-    assert "1 left alone: ended, or cancel requested before." in html
-    assert RenderJob.objects.filter(cancel_requested_at__isnull=False).count() == 4
-    assert RenderJob.objects.filter(status=Status.SUBMITTED).count() == 2
-
-
-def test_retry_makes_new_renders_once(site, ann):
-    gone, running = create_render("A", user=ann), sent(ann)
-    cancel_render(gone)
-    html = act(site, "retry", gone, running)
-
-    assert "1 retried as new." in html
-    assert "1 left alone: only failed or canceled renders are retried." in html
-    new = RenderJob.objects.get(retry_of=gone)
-    assert new.created_by == ann
-    assert LogEntry.objects.get().object_id == str(new.pk)
-    assert "1 left alone: retried before." in act(site, "retry", gone)
-    assert RenderJob.objects.count() == 3
-
-
-def test_who_may_only_view_has_no_actions(client, django_user_model, ann):
-    staff(client, django_user_model, "view")
-    row = create_render("A", user=ann)
-    html = client.get(LIST).content.decode()
-
-    assert "A" in html
-    assert 'value="cancel"' not in html and 'value="retry"' not in html
-    act(client, "cancel", row)
-    row.refresh_from_db()
-    assert row.status == Status.PENDING
-    assert client.get(ADD).status_code == 403
-
-
-def test_actions_follow_their_permissions(client, django_user_model):
-    staff(client, django_user_model, "view", "cancel")
-    create_render("A")
-    html = client.get(LIST).content.decode()
-
-    assert 'value="cancel"' in html
-    assert 'value="retry"' not in html

@@ -1,0 +1,224 @@
+"""The pages that add many renders at once: a form, what would be added, and the word for it.
+
+They work without a script. The first page's token is the draft's; see `renders.drafts`.
+"""
+
+import json
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import AdminForm
+from django.contrib.admin.models import ADDITION
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.validators import RegexValidator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+
+from renders import drafts
+from renders.admin.history import ONE_BY_ONE, note
+from renders.exceptions import InvalidRender
+from renders.forms import ParamsField, new_token
+from renders.layouts import Layout, Unreadable, decode, layout_of
+from renders.models import Draft
+from renders.sheets import MAX_RENDERS, Sheet
+from renders.states import Kind
+from renders.validation import REQUEST_FIELDS, clean_request
+
+FIELDSETS: Any = [
+    (None, {"fields": ["token", "prompts", "sheet"]}),
+    (
+        "For all of them",
+        {
+            "fields": [("kind", "model", "priority"), "params"],
+            "description": "Where a line of a file says something else, the line counts.",
+        },
+    ),
+]
+MAX_BYTES = 10_000_000
+SHOWN_ROWS = 10
+SHOWN_FAULTS = 200
+LIST = "admin:renders_renderjob_changelist"
+FORM = "admin:renders_renderjob_add_many"
+
+
+class AddManyForm(forms.Form):
+    """Prompts that were typed, or a file; and what holds for all."""
+
+    token = forms.CharField(
+        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
+        validators=[RegexValidator(r"^[A-Za-z0-9_-]{16,64}\Z")],
+        error_messages={"required": "Send the form again.", "invalid": "Send the form again."},
+    )
+    prompts = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "class": "vLargeTextField", "maxlength": 2**21}),
+        help_text="One prompt a line. Empty lines are skipped.",
+    )
+    sheet = forms.FileField(
+        required=False,
+        label="Or a file",
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.jsonl,.ndjson,.txt"}),
+        help_text=f"UTF-8, up to {MAX_RENDERS:,} renders and {MAX_BYTES // 10**6} MB. "
+        ".csv or .tsv: a table whose first line names the columns. "
+        ".jsonl: one JSON object a line. .txt: one prompt a line. "
+        f"The names: {', '.join(REQUEST_FIELDS)}.",
+    )
+    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
+    model = forms.CharField(initial="sume/auto", max_length=100)
+    priority = forms.IntegerField(
+        initial=0, min_value=-32_000, max_value=32_000, help_text="Higher goes first."
+    )
+    params = ParamsField(
+        required=False,
+        initial=dict,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField", "spellcheck": "false"}),
+        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
+    )
+    read: Sheet | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["token"] = new_token()
+
+    def clean_sheet(self) -> Any:
+        """The file's layout and text, or None."""
+        file = self.cleaned_data["sheet"]
+        if not file:
+            return None
+        if file.size > MAX_BYTES:
+            raise ValidationError(f"The file is larger than {MAX_BYTES // 10**6} MB; split it.")
+        try:
+            return layout_of(file.name), decode(file.read())
+        except Unreadable as error:
+            raise ValidationError(str(error)) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Read all of it, once the form itself is right."""
+        data = self.cleaned_data
+        prompts, sheet = data.get("prompts", ""), data.get("sheet")
+        if not self.errors and bool(prompts.strip()) == bool(sheet):
+            text = "Type prompts or choose a file" + (", not both." if sheet else ".")
+            self.add_error("prompts", text)
+        common = {name: data.get(name) for name in ("kind", "model", "priority", "params")}
+        if not self.errors:
+            try:
+                clean_request("any", **common)
+            except InvalidRender as error:
+                self.add_error(error.field, error.message)
+        if not self.errors:
+            data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
+            data["common"] = common
+            self.read = drafts.check(data["text"], data["layout"], common)
+            if not (self.read.requests or self.read.faults):
+                self.add_error("sheet" if sheet else "prompts", "There is no render in it.")
+        return data
+
+
+class AddMany(admin.ModelAdmin):
+    """The two pages, for those who may add renders."""
+
+    def get_urls(self) -> list[Any]:
+        wrap = self.admin_site.admin_view
+        name = "renders_renderjob_add_many"
+        return [
+            path("add-many/", wrap(self.add_many), name=name),
+            path("add-many/<str:token>/", wrap(self.add_many_preview), name=f"{name}_preview"),
+            *super().get_urls(),
+        ]
+
+    def add_many(self, request: HttpRequest) -> HttpResponse:
+        """The form; what is right is kept, and shown on the next page."""
+        self._guard(request)
+        form = AddManyForm(request.POST or None, request.FILES or None)
+        faults: list[Any] = []
+        if form.is_bound and form.is_valid():
+            sheet = cast(Sheet, form.read)
+            faults = sheet.faults
+            data = form.cleaned_data
+            if not faults:
+                draft = drafts.keep(
+                    request.user, data["token"], data["text"], data["layout"], data["common"]
+                )
+                if draft is not None:
+                    return redirect(f"{FORM}_preview", draft.token)
+                form.add_error(None, "Open this page anew.")
+        context = {
+            "title": "Add many renders",
+            "adminform": AdminForm(cast(Any, form), FIELDSETS, {}),
+            "errors": form.errors,
+            "form": form,
+            "faults": faults[:SHOWN_FAULTS],
+            "fault_count": len(faults),
+            "more_faults": max(0, len(faults) - SHOWN_FAULTS),
+            "media": self.media + form.media,
+        }
+        return self._page(request, "add_many", context)
+
+    def add_many_preview(self, request: HttpRequest, token: str) -> HttpResponse:
+        """What would be added and billed; POST adds it, once."""
+        self._guard(request)
+        draft = Draft.objects.filter(token=token, created_by=request.user.pk).first()
+        if draft is None:
+            messages.error(request, "This list is no longer kept. Nothing was added; send it anew.")
+            return redirect(FORM)
+        if draft.added_at:
+            return self._added_before(request, draft)
+        faults: list[Any] = []
+        if request.method == "POST":
+            try:
+                renders, is_new = drafts.add(draft, request.user)
+            except drafts.Faulty as error:
+                faults = error.faults
+            else:
+                if is_new:
+                    return self._added(request, draft, renders)
+                return self._added_before(request, draft)
+        sheet = drafts.check(draft.text, Layout(draft.layout), draft.common)
+        count = len(sheet.requests)
+        context = {
+            "title": "Add many renders",
+            "count": count,
+            "rows": [
+                (line, request, json.dumps(request["params"], ensure_ascii=False))
+                for line, request in sheet.requests[:SHOWN_ROWS]
+            ],
+            "more_rows": max(0, count - SHOWN_ROWS),
+            "repeats": sheet.repeats[:SHOWN_ROWS],
+            "repeat_count": len(sheet.repeats),
+            "faults": (faults or sheet.faults)[:SHOWN_FAULTS],
+            "twin": drafts.added_before(draft),
+        }
+        return self._page(request, "add_many_preview", context)
+
+    def _guard(self, request: HttpRequest) -> None:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+
+    def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+        base = {**self.admin_site.each_context(request), "opts": self.opts}
+        return TemplateResponse(request, f"renders/admin/{name}.html", base | context)
+
+    def _added(self, request: HttpRequest, draft: Draft, renders: list[Any]) -> HttpResponse:
+        count = len(renders)
+        words = f"{count:,} render{'s' if count != 1 else ''} added"
+        named = [render.pk for render in renders[: ONE_BY_ONE + 1]]
+        note(request, ADDITION, f"{words}, many at once.", count, named)
+        messages.success(request, f"{words}. The first is sent to Sume within moments.")
+        return self._list(request, draft)
+
+    def _added_before(self, request: HttpRequest, draft: Draft) -> HttpResponse:
+        text = "This list was added before; nothing was added again. These are its renders."
+        messages.info(request, text)
+        return self._list(request, draft)
+
+    def _list(self, request: HttpRequest, draft: Draft) -> HttpResponse:
+        """The list of its renders; of those whose lines named no reference of their own."""
+        if not self.has_view_permission(request):
+            return redirect("renders:gallery")
+        query = urlencode({"reference__startswith": draft.prefix})
+        return HttpResponseRedirect(f"{reverse(LIST)}?{query}")

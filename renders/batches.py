@@ -1,0 +1,154 @@
+"""Services for any number of rows: cancel, retry, hold, release, check now.
+
+A selection is walked in batches, each a transaction of its own: nothing is loaded but keys, a
+crash leaves whole batches behind, and what a batch began is carried on by the sweep. A walk ends
+after `PATIENCE_SECONDS`, since a person waits for it; it says how many it has not reached, and
+the same call takes up there, for what is done is no candidate any more.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from renders import claims, scheduling, services
+from renders.conf import conf
+from renders.exceptions import InvalidRender
+from renders.models import RenderJob
+from renders.queries import CANCELABLE, HELD, HOLDABLE, RenderQueries
+from renders.services import BATCH, STARTERS
+from renders.states import Status
+from renders.steps import Step
+
+PATIENCE_SECONDS = 15.0
+# So many are named in a tally.
+NAMED = 100
+
+Work = Callable[[list[UUID]], list[UUID]]
+
+
+@dataclass
+class Tally:
+    """What became of a selection."""
+
+    done: int = 0
+    unreached: int = 0
+    """Time was up; call again for these."""
+    named: list[UUID] = field(default_factory=list)
+    """The first `NAMED` of what was done."""
+
+
+def cancel_renders(renders: RenderQueries) -> Tally:
+    """As `services.cancel_render`, for each of these.
+
+    Few messages go out: each finish of one that was never sent starts the next, and Sume is asked
+    as far as a minute's POSTs reach; what it was not asked for is asked at its next read.
+    """
+    finishes, cancels = STARTERS, min(claims.cancels_left(), conf.SWEEP_BATCH)
+
+    def cancel(pks: list[UUID]) -> list[UUID]:
+        nonlocal finishes, cancels
+        now = timezone.now()
+        unsent = RenderJob.objects.cancel_unsent_many(pks, now)
+        asked = RenderJob.objects.request_cancel_many(set(pks).difference(unsent), now)
+        # Meanwhile they may have been put back, certainly unsent.
+        ended = [*unsent, *RenderJob.objects.cancel_unsent_many(asked, now, asked=True)]
+        at_sume = RenderJob.objects.filter(pk__in=asked, status=Status.SUBMITTED).pks(cancels)
+        finishes -= _send("finish", ended[:finishes])
+        cancels -= _send("cancel", at_sume)
+        return [*unsent, *asked]
+
+    return _walk(renders.filter(CANCELABLE), cancel)
+
+
+def retry_renders(renders: RenderQueries, user: Any) -> Tally:
+    """As `services.retry_render`, for each of these; names the new renders."""
+    starters = STARTERS
+
+    def retry(pks: list[UUID]) -> list[UUID]:
+        nonlocal starters
+        new = _retried(pks, user, starters)
+        starters -= min(starters, len(new))
+        return new
+
+    return _walk(renders.unretried(), retry)
+
+
+def hold_renders(renders: RenderQueries) -> Tally:
+    """Keep pending ones from being sent until they are released."""
+    return _walk(
+        renders.filter(HOLDABLE), lambda pks: RenderJob.objects.hold_many(pks, timezone.now())
+    )
+
+
+def release_renders(renders: RenderQueries) -> Tally:
+    """Let held ones be sent in their turn."""
+    tally = _walk(
+        renders.filter(HELD), lambda pks: RenderJob.objects.unhold_many(pks, timezone.now())
+    )
+    transaction.on_commit(lambda: scheduling.follow(claims.next_in_line()), robust=True)
+    return tally
+
+
+def check_renders(renders: RenderQueries) -> Tally:
+    """Have Sume asked about those it holds as soon as may be."""
+    checked = 0
+
+    def check(pks: list[UUID]) -> list[UUID]:
+        nonlocal checked
+        checked += services.check_now(pks)
+        return pks
+
+    tally = _walk(renders.filter(status=Status.SUBMITTED), check)
+    tally.done = checked
+    return tally
+
+
+def _walk(renders: RenderQueries, work: Work) -> Tally:
+    """Have all of them worked on, by their keys; what is made meanwhile is not among them."""
+    tally = Tally()
+    until = time.monotonic() + PATIENCE_SECONDS
+    rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("pk")
+    while pks := list(rest.values_list("pk", flat=True)[:BATCH]):
+        done = work(pks)
+        tally.done += len(done)
+        tally.named += done[: NAMED - len(tally.named)]
+        rest = renders.filter(pk__gt=pks[-1])
+        if time.monotonic() > until:
+            tally.unreached = rest.count()
+            break
+    return tally
+
+
+def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
+    """The new renders; what somebody else holds just now is passed over, then retried by itself."""
+    skips = connection.features.has_select_for_update_skip_locked
+    candidates = RenderJob.objects.filter(pk__in=pks)
+    with transaction.atomic():
+        rows = candidates.select_for_update(no_key=skips, skip_locked=skips)
+        originals = {row.pk: row for row in rows.defer("result", "request_body")}
+        unretried = RenderJob.objects.filter(pk__in=originals).unretried()
+        new = []
+        for pk in unretried.values_list("pk", flat=True):
+            try:
+                new.append(services.new_retry(originals[pk], user))
+            except InvalidRender:
+                continue  # a limit that was set since
+        made = [render.pk for render in services.store(new, starters=starters)]
+    for render in candidates.exclude(pk__in=originals):
+        try:
+            again, is_new = services.retry_once(render, user)
+        except InvalidRender:
+            continue
+        made += [again.pk] * is_new
+    return made
+
+
+def _send(do: Any, pks: list[UUID]) -> int:
+    steps = [Step(do, pk) for pk in pks]
+    transaction.on_commit(lambda: scheduling.follow(steps), robust=True)
+    return len(steps)

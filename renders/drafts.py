@@ -1,0 +1,106 @@
+"""Adds many renders at once: what was previewed is kept here, so that it is added as it was shown.
+
+A draft is the form's token: whatever is clicked twice, reloaded, gone back to or open in two
+tabs, its renders are made by the one transaction that sets `added_at`.
+"""
+
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders import services
+from renders.exceptions import RendersError
+from renders.layouts import Fault, Layout
+from renders.models import Draft, RenderJob
+from renders.services import BATCH
+from renders.sheets import Sheet, read
+
+KEPT = timedelta(days=1)
+
+
+class Faulty(RendersError):
+    """What was to be added cannot be: nothing was. `faults` say why."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(f"{len(faults)} faults")
+        self.faults = faults
+
+
+def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any]) -> Draft | None:
+    """Keep what is previewed; what was added stays as it was. None: the token is another's.
+
+    A form that was gone back to, and filled differently, is a new one.
+    """
+    now = timezone.now()
+    Draft.objects.filter(created_at__lt=now - KEPT).delete()
+    fields = {"text": text, "layout": layout, "common": common, "created_at": now}
+    draft, is_new = Draft.objects.get_or_create(
+        token=token, defaults={**fields, "created_by": user}
+    )
+    if draft.created_by_id != user.pk:
+        return None
+    if draft.added_at and (draft.text, draft.layout, draft.common) != (text, layout, common):
+        return Draft.objects.create(token=secrets.token_urlsafe(18), created_by=user, **fields)
+    if not is_new and Draft.objects.filter(token=token, added_at=None).update(**fields):
+        draft.refresh_from_db()
+    return draft
+
+
+def check(text: str, layout: Layout, common: dict[str, Any]) -> Sheet:
+    """Read all, and look whether the references are free."""
+    sheet = read(text, layout, common)
+    lines = {request["reference"]: line for line, request in sheet.requests}
+    lines.pop(None, None)
+    message = "Another render has this reference. Choose another one."
+    sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines)]
+    sheet.faults.sort(key=lambda fault: fault.line)
+    return sheet
+
+
+def added_before(draft: Draft) -> Draft | None:
+    """Another draft of this person with the same words, that was added since yesterday."""
+    same = Draft.objects.filter(created_by=draft.created_by_id, text=draft.text)
+    added = same.filter(added_at__isnull=False).exclude(pk=draft.pk)
+    return added.defer("text").order_by("-added_at").first()
+
+
+def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
+    """Make its renders, all or none, once; says whether they are new.
+
+    Raises `Faulty`; nothing is stored then.
+    """
+    renders = [] if draft.added_at else _renders(draft, user)
+    with transaction.atomic():
+        # The lock makes the second of two clicks wait, and find that it was added.
+        row = Draft.objects.select_for_update().defer("text").get(pk=draft.pk)
+        if row.added_at:
+            return [], False
+        stored = services.store(renders)
+        if any(render is not kept for render, kept in zip(renders, stored, strict=True)):
+            taken = Fault(0, "A reference was taken meanwhile. Look at the list again.")
+            raise Faulty([taken])
+        Draft.objects.filter(pk=row.pk).update(added_at=timezone.now())
+    return renders, True
+
+
+def _renders(draft: Draft, user: Any) -> list[RenderJob]:
+    sheet = check(draft.text, Layout(draft.layout), draft.common)
+    if sheet.faults:
+        raise Faulty(sheet.faults)
+    renders = []
+    for number, (_line, request) in enumerate(sheet.requests, 1):
+        request["reference"] = request["reference"] or f"{draft.prefix}{number}"
+        renders.append(RenderJob(**request, created_by=user))
+    return renders
+
+
+def _taken(references: Iterable[str]) -> set[str]:
+    names, taken = list(references), set()
+    for start in range(0, len(names), BATCH):
+        rows = RenderJob.objects.filter(reference__in=names[start : start + BATCH])
+        taken |= {str(name) for name in rows.values_list("reference", flat=True)}
+    return taken

@@ -1,0 +1,251 @@
+"""Add many: shown first, added once, all or none."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from renders import drafts, services
+from renders.models import Draft, RenderEvent, RenderJob
+from renders.steps import Step
+from tests.unit.admin.test_jobs import LIST, site, staff
+
+__all__ = ["site"]
+pytestmark = pytest.mark.django_db
+PAGE = "/admin/renders/renderjob/add-many/"
+RENDERS = RenderJob.objects
+
+
+def filled(client, prompts="", file=None, name="list.csv", **changes):
+    form = client.get(PAGE).context["form"]
+    data = {key: form[key].value() for key in ("token", "kind", "model", "priority")}
+    data |= {"params": "{}", "prompts": prompts} | changes
+    if file is not None:
+        content = file if isinstance(file, bytes) else file.encode()
+        data["sheet"] = SimpleUploadedFile(name, content)
+    return data
+
+
+def preview(client, *args, **changes):
+    """Send the first page; the next one."""
+    return client.post(PAGE, filled(client, *args, **changes), follow=True)
+
+
+def address(response):
+    return response.redirect_chain[0][0]
+
+
+def errors(response):
+    return {name: list(words) for name, words in response.context["form"].errors.items()}
+
+
+# --- The way ------------------------------------------------------------------------------
+
+
+def test_what_is_pasted_is_shown_and_then_added(
+    site, admin_user, followed, django_capture_on_commit_callbacks
+):
+    shown = preview(site, "a fox\n\na hen", kind="video", params='{"seed": 7}', priority="2")
+
+    assert "2 renders would be added. Each is billed: 2 bills." in shown.text
+    assert 'value="Add 2 renders"' in shown.text
+    assert not RENDERS.exists()
+
+    with django_capture_on_commit_callbacks(execute=True):
+        added = site.post(address(shown), follow=True)
+
+    rows = list(RENDERS.order_by("created_at"))
+    assert [row.prompt for row in rows] == ["a fox", "a hen"]
+    assert {(row.kind, row.priority, row.params["seed"]) for row in rows} == {("video", 2, 7)}
+    assert {row.created_by for row in rows} == {admin_user}
+    assert RenderEvent.objects.filter(what="created").count() == 2
+    assert followed == [Step("submit", row.pk) for row in rows]
+    assert "2 renders added." in added.text
+    assert {entry.object_id for entry in LogEntry.objects.all()} == {str(row.pk) for row in rows}
+
+
+def test_afterwards_the_list_shows_those_and_no_other(site):
+    services.create_render("a cat")
+    added = site.post(address(preview(site, "a fox\na hen")), follow=True)
+
+    assert {row.prompt for row in added.context["cl"].result_list} == {"a fox", "a hen"}
+
+
+def test_a_table_is_shown_with_its_lines(site):
+    text = 'prompt;params\r\n\r\n=1+1 <b>;"{""a"": ""<i>""}"\r\n'
+    html = preview(site, file=text).text
+
+    assert "<td>3</td>" in html
+    assert "=1+1 &lt;b&gt;" in html and "<i>" not in html
+    assert "1 render would be added. Each is billed." in html
+
+
+def test_repeats_are_pointed_out(site):
+    html = preview(site, file="a\nb\na", name="list.txt").text
+
+    assert "Line 3 is the same as line 1." in html
+    assert 'value="Add 3 renders"' in html
+
+
+def test_the_button_is_on_the_list_of_who_may_add(site, client, django_user_model):
+    assert PAGE in site.get(LIST).text
+    staff(client, django_user_model, "view")
+    assert PAGE not in client.get(LIST).text
+
+
+# --- Once ---------------------------------------------------------------------------------
+
+
+def test_a_double_click_a_reload_and_the_back_button_add_nothing(site):
+    data = filled(site, "a fox\na hen")
+    shown = site.post(PAGE, data, follow=True)
+    site.post(address(shown))
+    again = site.post(address(shown), follow=True)
+    back = site.post(PAGE, data, follow=True)  # the first form, sent anew
+    reloaded = site.get(address(shown), follow=True)
+
+    assert RENDERS.count() == 2
+    for page in (again, back, reloaded):
+        assert "nothing was added again" in page.text
+        assert len(page.context["cl"].result_list) == 2
+
+
+def test_two_tabs_of_one_preview_add_once(site):
+    data = filled(site, "a fox")
+    tabs = [address(site.post(PAGE, data, follow=True)) for _ in range(2)]
+    for tab in tabs:
+        site.post(tab)
+
+    assert RENDERS.count() == 1
+
+
+def test_a_form_that_was_gone_back_to_and_filled_anew_is_another(site):
+    data = filled(site, "a fox")
+    site.post(address(site.post(PAGE, data, follow=True)))
+    shown = site.post(PAGE, data | {"prompts": "a hen"}, follow=True)
+    assert "1 render would be added" in shown.text
+    site.post(address(shown))
+
+    assert {row.prompt for row in RENDERS.all()} == {"a fox", "a hen"}
+
+
+def test_the_same_list_from_another_form_is_pointed_out(site):
+    site.post(address(preview(site, "a fox\na hen")))
+
+    assert "You added a list with exactly these lines" in preview(site, "a fox\na hen").text
+
+
+def test_the_draft_of_another_is_not_there(site, client, django_user_model, admin_user):
+    token = "t" * 24
+    drafts.keep(admin_user, token, "a fox", drafts.Layout.LINES, {})
+    staff(client, django_user_model, "view", "add")
+    response = client.post(f"{PAGE}{token}/", follow=True)
+
+    assert "This list is no longer kept. Nothing was added" in response.text
+    mine = client.post(PAGE, filled(client, "a hen", token=token))
+    assert "Open this page anew." in mine.text
+    assert not RENDERS.exists()
+
+
+def test_a_draft_is_kept_for_a_day(site):
+    shown = preview(site, "a fox")
+    Draft.objects.update(created_at=timezone.now() - timedelta(days=1, minutes=1))
+    preview(site, "a hen")
+
+    assert "no longer kept" in site.post(address(shown), follow=True).text
+    assert not RENDERS.exists()
+
+
+# --- What is wrong ------------------------------------------------------------------------
+
+
+def test_one_bad_line_adds_none_and_all_are_told(site):
+    response = preview(site, file="prompt,params\na fox,\na hen,{\n,\nb,[1]")
+
+    assert "Nothing was added: 2 things must be put right first." in response.text
+    assert "Line 3, params: Not valid JSON at line 1, column 2" in response.text
+    assert "Line 5, params: A JSON object is needed" in response.text
+    assert not Draft.objects.exists()
+
+
+def test_a_reference_of_another_render_is_a_fault_before_and_after_the_preview(site):
+    services.create_render("a cat", reference="r1")
+    assert (
+        "Line 2, reference: Another render has this"
+        in preview(site, file="prompt,reference\na fox,r1").text
+    )
+
+    shown = preview(site, file="prompt,reference\na hen,\na fox,r2")
+    services.create_render("a dog", reference="r2")
+    response = site.post(address(shown))
+    assert "Nothing was added." in response.text
+    assert "Line 3, reference: Another render has this reference." in response.text
+    assert RENDERS.count() == 2
+
+
+def test_a_reference_that_is_taken_in_the_last_moment_adds_none(site, monkeypatch):
+    shown = preview(site, file="prompt,reference\na hen,\na fox,r2")
+    services.create_render("a dog", reference="r2")
+    monkeypatch.setattr(drafts, "_taken", lambda references: set())
+
+    assert "A reference was taken meanwhile" in site.post(address(shown)).text
+    assert RENDERS.count() == 1
+    assert not Draft.objects.filter(added_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({}, "prompts", "Type prompts or choose a file."),
+        ({"prompts": " \n"}, "prompts", "Type prompts or choose a file."),
+        ({"prompts": "a", "file": "prompt\nb"}, "prompts", "not both"),
+        ({"file": "prompt\n"}, "sheet", "There is no render in it."),
+        ({"file": b"prompt\nA caf\xe9\n"}, "sheet", "not UTF-8: line 2"),
+        ({"file": "x", "name": "a.xlsx"}, "sheet", "must end in one of"),
+        ({"prompts": "a", "params": "[1"}, "params", "Not valid JSON at line 1"),
+        ({"prompts": "a", "params": '{"mode": 1}'}, "params", "Not allowed here"),
+        ({"prompts": "a", "kind": "hologram"}, "kind", "hologram"),
+        ({"prompts": "a", "token": ""}, "token", "Send the form again."),
+    ],
+    ids=lambda value: "-" if isinstance(value, dict) else value,
+)
+def test_a_form_that_cannot_be_read_says_why(site, changes, field, words):
+    [text] = errors(preview(site, **changes))[field]
+
+    assert words in text
+    assert not Draft.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_refused(site, monkeypatch):
+    monkeypatch.setattr("renders.admin.bulk.MAX_BYTES", 5)
+
+    assert "larger than" in errors(preview(site, file="prompt\na"))["sheet"][0]
+
+
+def test_what_was_typed_stays_where_a_line_is_wrong(site, settings):
+    settings.RENDERS = {"MAX_PROMPT_LENGTH": 5}
+    response = preview(site, "a fox\na lion")
+
+    assert "Line 2, prompt: Longer than 5 characters." in response.text
+    assert "a fox\na lion</textarea>" in response.text
+
+
+# --- Who may ------------------------------------------------------------------------------
+
+
+def test_others_may_not(client, django_user_model):
+    staff(client, django_user_model, "view")
+
+    assert client.get(PAGE).status_code == 403
+    assert client.post(PAGE, {"prompts": "a"}).status_code == 403
+    assert client.post(f"{PAGE}{'t' * 24}/").status_code == 403
+
+
+def test_who_may_only_add_is_led_to_the_gallery(client, django_user_model):
+    staff(client, django_user_model, "add")
+    added = client.post(address(preview(client, "a fox")), follow=True)
+
+    assert added.redirect_chain[-1][0] == "/renders/"
+    assert "1 render added." in added.text
