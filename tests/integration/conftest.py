@@ -19,7 +19,7 @@ from renders.demo.embedded_redis import EmbeddedRedis
 from renders.sandbox import Sandbox
 from tests.integration.stack import Stack
 from tests.rabbitmq import RabbitMQ
-from tests.servers import postgresql
+from tests.servers import REDIS, postgresql
 
 
 class Databases:
@@ -107,7 +107,9 @@ def redis_of_session() -> Iterator[EmbeddedRedis]:
     server = EmbeddedRedis()
     server.port = urlsplit(django_settings.REDIS_URL).port or 0
     with server:
+        REDIS.append(server)
         yield server
+        REDIS.remove(server)
 
 
 @pytest.fixture

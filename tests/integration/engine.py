@@ -48,7 +48,7 @@ def poll(render: RenderJob, token: str | None = None) -> list[Step]:
 def finish(render: RenderJob) -> list[Step]:
     """One try to finish, its media included; the row is refreshed. Returns what follows later."""
     steps = finishing.finish(render.pk, sume(), leases())
-    while steps and not steps[0].after:
+    while steps and steps[0].render_id == render.pk and not steps[0].after:
         if steps[0].do == "media":
             steps = save_media(render)
         else:

@@ -203,10 +203,10 @@ class Renders(RuleBasedStateMachine):
         self._take(Step("poll", self._any(number).pk, 0, token))
 
     @precondition(lambda self: self.known)
-    @rule(data=st.data(), lost=st.booleans())
-    def check_now(self, data: st.DataObject, lost: bool) -> None:
+    @rule(number=NUMBERS, lost=st.booleans())
+    def check_now(self, number: int, lost: bool) -> None:
         """A webhook, or a person, wants a read at once; the message may get lost."""
-        _, steps = checking.ask([self._any(data).pk])
+        _, steps = checking.ask([self._any(number).pk])
         self._add([] if lost else steps)
 
     @rule()
