@@ -42,6 +42,15 @@ class Databases:
             self._templates[engine] = template
         return self._make(engine, f"test{self._count}", self._templates[engine])
 
+    def drop(self, url: str) -> None:
+        """Give back the room of a database that nobody needs any more."""
+        if url.startswith("sqlite"):
+            for path in self._folder.glob(f"{Path(url).name}*"):
+                path.unlink()
+            return
+        with psycopg.connect(f"{self._server}/postgres", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
     def _make(self, engine: str, name: str, template: str = "") -> str:
         if engine == "sqlite":
             path = self._folder / f"{name}.sqlite3"
@@ -100,6 +109,7 @@ def database(
         url = databases.fresh(request.param)
         with using_database(url):
             yield url
+        databases.drop(url)
 
 
 @pytest.fixture(scope="session")

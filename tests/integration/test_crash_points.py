@@ -402,7 +402,14 @@ def assert_all_well(world: World, arrow: Arrow, points: list[tuple[int, RenderJo
     assert not faults, f"{len(faults)} of {len(points)} points:\n" + "\n".join(faults)
 
 
-@pytest.mark.parametrize("name", ARROWS)
+# Its tries are many, and each writes.
+DEAR = {"media failing"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name for name in ARROWS],
+)
 def test_a_worker_killed_before_any_statement_costs_nothing_but_time(
     name: str, world: World, settings: Any
 ) -> None:
@@ -421,6 +428,7 @@ def test_a_worker_killed_before_any_statement_costs_nothing_but_time(
     assert_all_well(world, arrow, points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, arrow in ARROWS.items() if not arrow.fault])
 def test_a_worker_that_stalls_before_any_statement_and_wakes_up_late_changes_nothing(
     name: str, world: World, settings: Any

@@ -19,7 +19,7 @@ from django.conf import settings
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import Child, free_port, port_answers, stop_all, wait_until
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.slow]
 
 USER = ("admin", "a-password")
 SITE = "https://site.example"

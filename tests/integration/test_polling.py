@@ -18,14 +18,23 @@ from tests.integration import engine
 pytestmark = pytest.mark.usefixtures("database")
 
 
+# No test is so slow that the job has ended meanwhile.
+LONG_SECONDS = 600
+
+
 @pytest.fixture
 def submitted(redis: EmbeddedRedis, sandbox: Sandbox) -> Iterator[RenderJob]:
-    """A render that Sume has, with its first read due now."""
+    """A render that Sume has for long, with its first read due now."""
+    sandbox.faults.add("job_takes", on="submit", argument=LONG_SECONDS)
+    yield sent()
+    assert len(sandbox.ledger.bills) == 1
+
+
+def sent() -> RenderJob:
     render = services.create_render("a red fox")
     engine.submit(render)
     engine.make_due(render)
-    yield render
-    assert len(sandbox.ledger.bills) == 1
+    return render
 
 
 def reads(sandbox: Sandbox) -> int:
@@ -182,7 +191,8 @@ def test_a_job_that_sume_no_longer_knows_fails_after_a_grace(
     assert len(sandbox.ledger.posts) == 1  # never sent again by itself
 
 
-def test_completed_without_its_result_is_read_on(submitted: RenderJob, sandbox: Sandbox) -> None:
+def test_completed_without_its_result_is_read_on(redis: EmbeddedRedis, sandbox: Sandbox) -> None:
+    submitted = sent()
     sandbox.faults.add("result_late", on="status", argument=0.6)
     deadline = threading.Event()
     while sandbox.rules.finished_job(submitted.sume_job_id) is None:

@@ -6,6 +6,8 @@ from renders import services
 from renders.models import RenderJob
 from tests.integration.stack import Stack
 
+pytestmark = pytest.mark.slow
+
 
 def starts_and_ends_renders(stack: Stack, pool: str, *prompts: str) -> None:
     """Good ones, these, a failing, a refused and a canceled one; slow replies from Sume."""

@@ -357,7 +357,7 @@ def test_whatever_the_order_every_render_ends_once_and_is_billed_once(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

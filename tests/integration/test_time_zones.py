@@ -10,6 +10,8 @@ from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from tests.integration.stack import Stack
 
+pytestmark = pytest.mark.slow
+
 POLL_SECONDS = 1.0
 LATE_SECONDS = 3.0
 
