@@ -6,6 +6,8 @@ from pathlib import Path
 import dj_database_url
 from kombu import Queue
 
+from renders.hiding import Hidden
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Whatever a run leaves behind (database, media, demo) lives in this one ignored folder.
 STATE_DIR = Path(os.environ.get("DJANGO_STATE_DIR") or BASE_DIR / ".state")
@@ -107,6 +109,9 @@ STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 MEDIA_ROOT = Path(os.environ.get("DJANGO_MEDIA_ROOT") or STATE_DIR / "media")
 
+# A form; files count apart, and the API has a limit of its own. "Add many" takes pasted lists.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10_000_000
+
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 SECURE_CONTENT_TYPE_NOSNIFF = True
 
@@ -183,10 +188,10 @@ RENDERS: dict[str, object] = {
     if name.startswith("RENDERS_") and value.strip()
 }
 RENDERS |= {
-    "API_KEY": os.environ.get("SUME_API_KEY", ""),
+    "API_KEY": Hidden(os.environ.get("SUME_API_KEY", "")),
     "BASE_URL": os.environ.get("SUME_BASE_URL") or "https://api.sume.com",
     "REDIS_URL": REDIS_URL,
-    "WEBHOOK_SECRET": os.environ.get("SUME_WEBHOOK_SECRET", ""),
+    "WEBHOOK_SECRET": Hidden(os.environ.get("SUME_WEBHOOK_SECRET", "")),
 }
 
 try:

@@ -16,3 +16,6 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("", include("renders.urls")),
 ]
+
+handler400 = "renders.views.errors.bad_request"
+handler500 = "renders.views.errors.server_error"

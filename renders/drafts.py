@@ -4,7 +4,8 @@ A draft is the form's token: whatever is clicked twice, reloaded, gone back to o
 tabs, its renders are made by the one transaction that sets `added_at`.
 """
 
-import secrets
+import hashlib
+import json
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
@@ -31,22 +32,21 @@ class Faulty(RendersError):
 
 
 def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any]) -> Draft | None:
-    """Keep what is previewed; what was added stays as it was. None: the token is another's.
+    """Keep what is previewed, for a tab adds what it shows. None: the token is another's.
 
-    A form that was gone back to, and filled differently, is a new one.
+    A form that was gone back to, and filled differently, is a new one: one for each filling.
     """
     now = timezone.now()
     Draft.objects.filter(created_at__lt=now - KEPT).delete()
-    fields = {"text": text, "layout": layout, "common": common, "created_at": now}
-    draft, is_new = Draft.objects.get_or_create(
-        token=token, defaults={**fields, "created_by": user}
-    )
+    fields = {"text": text, "layout": layout, "common": common, "created_by": user}
+    draft, _ = Draft.objects.get_or_create(token=token, defaults=fields)
     if draft.created_by_id != user.pk:
         return None
-    if draft.added_at and (draft.text, draft.layout, draft.common) != (text, layout, common):
-        return Draft.objects.create(token=secrets.token_urlsafe(18), created_by=user, **fields)
-    if not is_new and Draft.objects.filter(token=token, added_at=None).update(**fields):
-        draft.refresh_from_db()
+    if (draft.text, draft.layout, draft.common) != (text, layout, common):
+        filling = json.dumps([token, text, layout, common], sort_keys=True)
+        token = hashlib.sha256(filling.encode()).hexdigest()
+        draft, _ = Draft.objects.get_or_create(token=token, defaults=fields)
+    Draft.objects.filter(pk=draft.pk, added_at=None).update(created_at=now)
     return draft
 
 
@@ -73,7 +73,13 @@ def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
 
     Raises `Faulty`; nothing is stored then.
     """
-    renders = [] if draft.added_at else _renders(draft, user)
+    try:
+        renders = [] if draft.added_at else _renders(draft, user)
+    except Faulty:
+        # Its own references are taken once the first of two clicks has added it.
+        if Draft.objects.filter(pk=draft.pk, added_at__isnull=False).exists():
+            return [], False
+        raise
     with transaction.atomic():
         # The lock makes the second of two clicks wait, and find that it was added.
         row = Draft.objects.select_for_update().defer("text").get(pk=draft.pk)

@@ -175,10 +175,16 @@ class RenderQuerySet(Sending):
         """Keep what was found about an ended render (result, cost, error), until it is handled."""
         return self._move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **found)
 
-    def begin_media(self, pk: UUID, known: datetime | None, due: datetime) -> bool:
-        """Take the turn to store media: move the next step's time from `known` to `due`."""
+    def begin_media(
+        self, pk: UUID, known: datetime | None, due: datetime, artifacts: list[dict[str, Any]]
+    ) -> bool:
+        """Take the turn to store media: move the next step's time from `known` to `due`.
+
+        Whoever notes what became of an artifact moves it too, so `artifacts` are those known.
+        """
         where = Q(handled_at__isnull=True, next_poll_at=known)
-        return self._move(pk, TERMINAL, None, where=where, next_poll_at=due, swept_at=None)
+        changes = {"result": {"artifacts": artifacts}, "next_poll_at": due, "swept_at": None}
+        return self._move(pk, TERMINAL, None, where=where, **changes)
 
     def keep_artifact(
         self, pk: UUID, index: int, due: datetime, event: tuple[str, str] | None, **facts: Any
@@ -190,6 +196,7 @@ class RenderQuerySet(Sending):
             artifacts = render.artifacts if render else []
             if index >= len(artifacts) or artifacts[index].get("file"):
                 return False
+            artifacts[index].pop("begun", None)
             artifacts[index] |= facts
             return self._move(
                 pk,

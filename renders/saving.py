@@ -23,7 +23,9 @@ from renders.steps import Step
 
 logger = logging.getLogger(__name__)
 
-BACK_OFF_SECONDS = 2.0
+# The first wait in such units (`DEFAULT_POLL_SECONDS`), a minute if nothing else is set: five
+# tries span about ten minutes, so that what is paid for survives a short outage of the storage.
+FIRST_WAIT = 4
 # A message that the clock of another machine lets come early by this much is not early.
 EARLY_SECONDS = 1.0
 
@@ -46,8 +48,14 @@ def _save(render_id: UUID) -> list[Step]:
         return []  # a message too many: the next try waits for its time, or is under way
     # The sweep comes when the lease has run out.
     ahead = timedelta(seconds=max(0.0, conf.media_seconds - conf.grace_seconds))
-    if not RenderJob.objects.begin_media(render_id, render.next_poll_at, now + ahead):
+    artifacts = render.artifacts
+    begun = artifacts[index].get("begun", 0)  # tries that nobody has noted the end of
+    artifacts[index]["begun"] = begun + 1
+    if not RenderJob.objects.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
         return []
+    if begun >= media.TRIES:
+        words = f"Artifact not stored: {begun} workers died over it."
+        return _failed(render, index, words, given_up=True)
     try:
         saved = media.save(str(render_id), index, render.artifacts[index])
     except MediaError as error:
@@ -62,14 +70,20 @@ def _save(render_id: UUID) -> list[Step]:
     return steps
 
 
-def _failed(render: RenderJob, index: int, words: str) -> list[Step]:
-    failures = render.artifacts[index].get("failures", 0) + 1
+def _failed(render: RenderJob, index: int, words: str, *, given_up: bool = False) -> list[Step]:
+    failures = media.TRIES if given_up else render.artifacts[index].get("failures", 0) + 1
     given_up = failures >= media.TRIES
     logger.warning(
         "Render %s %s: %s", render.pk, "keeps only a link" if given_up else "tries again", words
     )
     what = "media not stored" if given_up else "media postponed"
     return _note(render, index, (what, words), {"failures": failures})
+
+
+def wait_after(failures: int) -> float:
+    """Seconds until the next try."""
+    base = FIRST_WAIT * conf.DEFAULT_POLL_SECONDS
+    return back_off(failures, base=base, longest=conf.MAX_POLL_SECONDS)
 
 
 def _note(
@@ -80,9 +94,7 @@ def _note(
     artifacts[index] |= facts
     following = media.missing(artifacts)
     failures = artifacts[following].get("failures", 0) if following is not None else 0
-    wait = 0.0
-    if failures:
-        wait = back_off(failures, base=BACK_OFF_SECONDS, longest=conf.MAX_POLL_SECONDS)
+    wait = wait_after(failures) if failures else 0.0
     due = timezone.now() + timedelta(seconds=wait)
     if not RenderJob.objects.keep_artifact(render.pk, index, due, event, **facts):
         return []  # somebody stored it first, and goes on

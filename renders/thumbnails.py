@@ -44,7 +44,8 @@ def draw(file: BinaryIO, content_type: str) -> bytes | None:
 def _draw(image: Image.Image) -> bytes:
     size = (MOST_PIXELS_A_SIDE, MOST_PIXELS_A_SIDE)
     image.draft("RGB", (2 * size[0], 2 * size[1]))  # spares a JPEG's full size
-    small = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    small = image if image.mode == mode else image.convert(mode)  # no second copy in memory
     small.thumbnail(size)
     ImageOps.exif_transpose(small, in_place=True)
     small.info.clear()

@@ -39,6 +39,7 @@ FIELDSETS: Any = [
     ),
 ]
 MAX_BYTES = 10_000_000
+MOST_TYPED = 2_000_000
 SHOWN_ROWS = 10
 SHOWN_FAULTS = 200
 LIST = "admin:renders_renderjob_changelist"
@@ -56,7 +57,7 @@ class AddManyForm(forms.Form):
     prompts = forms.CharField(
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 10, "class": "vLargeTextField", "maxlength": 2**21}),
+        widget=forms.Textarea(attrs={"rows": 10, "class": "vLargeTextField"}),
         help_text="One prompt a line. Empty lines are skipped.",
     )
     sheet = forms.FileField(
@@ -84,6 +85,13 @@ class AddManyForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["token"] = new_token()
+
+    def clean_prompts(self) -> str:
+        """Refused here: a browser that knew the limit would cut what is pasted, and say nothing."""
+        prompts: str = self.cleaned_data["prompts"]
+        if len(prompts) > MOST_TYPED:
+            raise ValidationError(f"More than {MOST_TYPED:,} characters: send them as a .txt file.")
+        return prompts
 
     def clean_sheet(self) -> Any:
         """The file's layout and text, or None."""
@@ -127,7 +135,7 @@ class AddMany(admin.ModelAdmin):
         name = "renders_renderjob_add_many"
         return [
             path("add-many/", wrap(self.add_many), name=name),
-            path("add-many/<str:token>/", wrap(self.add_many_preview), name=f"{name}_preview"),
+            path("add-many/<slug:token>/", wrap(self.add_many_preview), name=f"{name}_preview"),
             *super().get_urls(),
         ]
 

@@ -18,9 +18,10 @@ REFUSED = f'{REALM}, error="invalid_token"'
 
 def authenticate(request: HttpRequest) -> bool:
     """Set `request.user`; returns whether a token did it. Raises `Problem`."""
-    scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        _by_token(request, Hidden(rest.strip()))
+    # Nothing in clear in a variable: a traceback that shows these would show the token.
+    given = Hidden(request.headers.get("Authorization", ""))
+    if given.partition(" ")[0].lower() == "bearer":
+        _by_token(request, Hidden(given[7:].strip()))
         return True
     # Another scheme is somebody else's: that of a proxy, for instance.
     if not request.user.is_authenticated:

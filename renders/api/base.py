@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from renders.api import throttling
 from renders.api.authentication import authenticate
-from renders.api.problems import Problem
+from renders.api.problems import Problem, unacceptable, unexpected
 from renders.api.reading import check_body_headers
 
 logger = logging.getLogger(__name__)
@@ -36,13 +36,14 @@ class ApiView(View):
             response = Problem(404, str(error)).response()
         except PermissionDenied as error:
             response = Problem(403, str(error)).response()
+        except SuspiciousOperation as error:
+            logger.warning("%s %s refused: %s.", request.method, request.path, type(error).__name__)
+            response = unacceptable(error).response()
         except Exception:
             # Those who collect errors listen to Django's own signal.
             got_request_exception.send(sender=type(self), request=request)
             logger.exception("%s %s failed.", request.method, request.path)
-            response = Problem(
-                500, "This is a fault of the server, and it was noted. Try again later."
-            ).response()
+            response = unexpected().response()
         if self.quota:
             for name, value in self.quota.headers.items():
                 response.headers[name] = value

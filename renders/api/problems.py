@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import JsonResponse
 
 from renders.exceptions import InvalidRender
@@ -60,3 +61,15 @@ class Problem(Exception):
             content_type=CONTENT_TYPE,
             headers=self.headers,
         )
+
+
+def unacceptable(error: Exception) -> Problem:
+    """For what Django itself finds suspicious; its own words name settings, and are not told."""
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "The body is larger than this site takes.")
+    return Problem(400, "The host, the headers or the query of this request are not acceptable.")
+
+
+def unexpected() -> Problem:
+    """For a fault of ours."""
+    return Problem(500, "This is a fault of the server, and it was noted. Try again later.")

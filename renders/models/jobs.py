@@ -217,7 +217,7 @@ class RenderJob(models.Model):
         """The finished media (copies): `type`, `content_type`, `url`, and of one that is stored
         `file`, `thumbnail`, `sha256` and `bytes`.
 
-        `failures` counts the tries to store it that failed.
+        `failures` counts the tries to store it that failed, `begun` those whose end is not noted.
         """
         return [
             {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)

@@ -125,6 +125,7 @@ class StandIn:
             "REDIS_URL": NO_REDIS,
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,
+            "API_REQUESTS_PER_MINUTE": 0,  # nor is the missing Redis noted, which others may have
             "FAIR": False,
             "MEDIA_STORAGE": "default",
             "MEDIA_PRIVATE_HOSTS": "127.0.0.1",

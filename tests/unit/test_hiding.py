@@ -42,3 +42,9 @@ def test_the_key_is_taken_out(value, left):
 
 def test_a_stand_in_for_a_key_garbles_nothing():
     assert without("job", {"id": "job_1"}) == {"id": "job_1"}
+
+
+def test_a_list_of_the_settings_shows_no_secret(settings):
+    """`manage.py diffsettings` prints every value's `repr`."""
+    for name in ("API_KEY", "WEBHOOK_SECRET"):
+        assert repr(settings.RENDERS[name]) == "'[hidden]'"

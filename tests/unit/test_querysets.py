@@ -115,7 +115,7 @@ TRANSITIONS = {
         None,
         None,
     ),
-    "begin_media": (lambda pk: RENDERS.begin_media(pk, NOW, SOON), ENDED, None, None),
+    "begin_media": (lambda pk: RENDERS.begin_media(pk, NOW, SOON, []), ENDED, None, None),
     "postpone_finish": (
         lambda pk: RENDERS.postpone_finish(pk, 0, SOON, "Not there."),
         ENDED,
@@ -594,7 +594,7 @@ def test_a_finish_is_postponed_by_the_one_who_knows_the_count(failures, wins):
 def test_media_are_begun_by_the_one_who_knows_when_they_were_due(known):
     render = stored(Status.COMPLETED)
 
-    assert RENDERS.begin_media(render.pk, known, SOON) is (known == NOW)
+    assert RENDERS.begin_media(render.pk, known, SOON, []) is (known == NOW)
 
     render.refresh_from_db()
     assert render.next_poll_at == (SOON if known == NOW else NOW)

@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import resolve
 from django.utils import timezone
 
 from renders import drafts, services
+from renders.admin import bulk
 from renders.models import Draft, RenderEvent, RenderJob
 from renders.steps import Step
 from tests.unit.admin.test_jobs import LIST, site, staff
@@ -131,6 +133,36 @@ def test_a_form_that_was_gone_back_to_and_filled_anew_is_another(site):
     assert {row.prompt for row in RENDERS.all()} == {"a fox", "a hen"}
 
 
+def test_each_tab_adds_what_it_shows(site):
+    """The list that is shown in one tab is not exchanged from another, or by going back."""
+    data = filled(site, "a fox")
+    first = site.post(PAGE, data, follow=True)
+    second = site.post(PAGE, data | {"prompts": "a hen\na cow"}, follow=True)
+    assert 'value="Add 1 render"' in first.text and 'value="Add 2 renders"' in second.text
+
+    site.post(address(first))
+    assert [row.prompt for row in RENDERS.all()] == ["a fox"]
+
+    site.post(address(second))
+    site.post(address(second))
+    assert RENDERS.count() == 3
+
+
+def test_a_click_that_reads_the_list_while_the_first_one_adds_it_says_so(site, monkeypatch):
+    shown = preview(site, file="prompt,reference\na fox,r1")
+    check, draft = drafts.check, Draft.objects.get()
+
+    def slowly(*args):
+        monkeypatch.setattr(drafts, "check", check)
+        drafts.add(draft, draft.created_by)  # the first click
+        return check(*args)
+
+    monkeypatch.setattr(drafts, "check", slowly)
+
+    assert "nothing was added again" in site.post(address(shown), follow=True).text
+    assert RENDERS.count() == 1
+
+
 def test_the_same_list_from_another_form_is_pointed_out(site):
     site.post(address(preview(site, "a fox\na hen")))
 
@@ -224,6 +256,20 @@ def test_a_file_that_is_too_large_is_refused(site, monkeypatch):
     assert "larger than" in errors(preview(site, file="prompt\na"))["sheet"][0]
 
 
+def test_a_long_paste_is_taken_and_one_too_long_is_refused_in_words(site, settings, monkeypatch):
+    assert settings.DATA_UPLOAD_MAX_MEMORY_SIZE >= 4 * bulk.MOST_TYPED
+    assert "maxlength" not in str(site.get(PAGE).context["form"]["prompts"])
+
+    monkeypatch.setattr(bulk, "MOST_TYPED", 9)
+    assert errors(preview(site, "a fox\na hen"))["prompts"] == [
+        "More than 9 characters: send them as a .txt file."
+    ]
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_000
+    refused = site.post(PAGE, {"prompts": "a fox\n" * 1_000})
+    assert (refused.status_code, RENDERS.count()) == (413, 0)
+    assert "A form holds up to 0.002 MB" in refused.text
+
+
 def test_what_was_typed_stays_where_a_line_is_wrong(site, settings):
     settings.RENDERS = {"MAX_PROMPT_LENGTH": 5}
     response = preview(site, "a fox\na lion")
@@ -233,6 +279,13 @@ def test_what_was_typed_stays_where_a_line_is_wrong(site, settings):
 
 
 # --- Who may ------------------------------------------------------------------------------
+
+
+def test_no_address_of_a_preview_holds_what_a_database_does_not(site):
+    """PostgreSQL cannot even look for a NUL."""
+    preview_name = "renders_renderjob_add_many_preview"
+    assert resolve(f"{PAGE}{'t' * 24}/").url_name == preview_name
+    assert resolve(f"{PAGE}\0/").url_name != preview_name
 
 
 def test_others_may_not(client, django_user_model):

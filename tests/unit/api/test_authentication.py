@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.db.utils import DatabaseError
 from django.test import Client
 from django.utils import timezone
 
+from renders.api.authentication import authenticate
 from renders.models import ApiToken, RenderJob
 from renders.services import create_render
 from tests.unit.api.support import URL, completed, problem
@@ -124,3 +126,18 @@ def test_media_are_opened_by_a_token_too(ann, bob, settings, tmp_path):
     problem(bob.get(artifact["url"]), 404)
     problem(ann.get(f"{row.pk}/artifacts/1/"), 404)
     problem(Client().get(artifact["url"]), 401)
+
+
+def test_no_frame_of_a_traceback_holds_the_token(ann, rf, monkeypatch):
+    """Collectors of errors, and Django's own mails, print the variables of every frame."""
+
+    def fail(*args):
+        raise DatabaseError("away")
+
+    monkeypatch.setattr(type(ApiToken.objects.all()), "of", fail)
+    request = rf.get(URL, headers={"Authorization": f"Bearer {ann.clear}"})
+    with pytest.raises(DatabaseError) as caught:
+        authenticate(request)
+
+    frames = [entry.frame.f_locals for entry in caught.traceback[1:]]
+    assert ann.clear[len("renders_") :] not in repr(frames)

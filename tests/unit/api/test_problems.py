@@ -82,3 +82,32 @@ def test_no_reply_is_kept_by_caches_or_taken_for_something_else(ann):
     for response in (ann.get(), ann.get("none/")):
         assert response.headers["Cache-Control"] == "private, no-store"
         assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_query_of_too_many_parameters_is_no_fault_of_ours(ann, caplog):
+    problem(ann.get("?" + "&".join(["limit=1"] * 1_001)), 400, "bad_request")
+    assert "failed" not in caplog.text
+
+
+def test_a_body_above_the_limit_of_the_project_is_no_fault_of_ours(ann, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 10
+
+    problem(ann.post(body={"prompt": "A boat"}), 413, "too_large")
+
+
+def test_a_host_that_is_not_ours_is_a_problem_too(ann, settings):
+    settings.ALLOWED_HOSTS = ["renders.example"]
+
+    problem(ann.get(Host="evil.example"), 400, "bad_request")
+    assert ann.client.get("/renders/", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_a_fault_of_ours_outside_any_view_is_a_problem_too(ann, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("the secret reason")
+
+    monkeypatch.setattr("django.middleware.common.CommonMiddleware.process_request", fail)
+
+    assert b"secret" not in ann.get().content
+    problem(ann.get(), 500, "internal_error")
+    assert ann.get("/renders/").headers["Content-Type"].startswith("text/html")

@@ -13,6 +13,7 @@ from django.test import TestCase, TransactionTestCase
 
 import renders.testing
 from renders import scheduling
+from renders.api import throttling
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, create_renders, pause_sending
 from renders.signals import render_completed, render_submitted
@@ -240,3 +241,13 @@ def test_every_step_has_a_task_that_takes_it():
 
     assert "renders.tasks.submit_render" in names
     assert len(names) == len(steps)
+
+
+@pytest.mark.django_db
+def test_no_test_after_it_goes_without_a_count_of_requests(sume, client, admin_user, monkeypatch):
+    """The app leaves a Redis that failed alone for a while, whichever it was."""
+    monkeypatch.setattr(throttling._Rest, "until", 0.0)
+    client.force_login(admin_user)
+
+    assert client.get("/api/renders/").status_code == 200
+    assert throttling._Rest.until == 0.0

@@ -1,0 +1,68 @@
+"""The tries to store a finished file: what is paid for survives a short outage."""
+
+import pytest
+
+from renders import media, saving
+from renders.connections import redis_client
+from renders.lease import Leases
+from renders.models import RenderJob
+from renders.steps import Step
+from tests.unit.api.support import completed
+
+
+@pytest.mark.parametrize(("jitter", "shortest", "longest"), [(0.5, 5, 7), (1.0, 10, 13)])
+def test_five_tries_span_about_ten_minutes(settings, monkeypatch, jitter, shortest, longest):
+    settings.RENDERS = {}
+    monkeypatch.setattr("random.uniform", lambda low, high: jitter)
+
+    minutes = sum(saving.wait_after(tries) for tries in range(1, media.TRIES)) / 60
+
+    assert shortest <= minutes <= longest
+
+
+class Killed(BaseException):
+    """The worker dies here."""
+
+
+@pytest.mark.django_db
+def test_what_kills_each_worker_is_given_up_and_the_render_goes_on(monkeypatch, django_user_model):
+    render = completed(
+        django_user_model.objects.create_user("ann"),
+        {"url": "https://a.example/0?sig=1", "type": "image", "content_type": "image/png"},
+    )
+    leases = Leases(redis_client(), "test:")
+
+    def kill(*args):
+        raise Killed
+
+    def artifact():
+        [found] = RenderJob.objects.get(pk=render.pk).artifacts
+        return found
+
+    monkeypatch.setattr(media, "save", kill)
+    for tries in range(1, media.TRIES + 1):
+        with pytest.raises(Killed):
+            saving.save(render.pk, leases)
+        RenderJob.objects.update(next_poll_at=render.created_at)  # as time does
+        assert artifact()["begun"] == tries
+
+    assert saving.save(render.pk, leases) == [Step("finish", render.pk)]
+    assert artifact()["failures"] == media.TRIES
+    assert artifact()["url"] and "begun" not in artifact()
+    assert render.events.get(what="media not stored").detail.endswith("5 workers died over it.")
+
+
+@pytest.mark.django_db
+def test_a_try_whose_end_is_noted_is_not_taken_for_a_death(monkeypatch, django_user_model):
+    render = completed(django_user_model.objects.create_user("ann"), {"url": "https://a.example/0"})
+
+    def fail(*args):
+        raise media.MediaError("no")
+
+    monkeypatch.setattr(media, "save", fail)
+    [step] = saving.save(render.pk, Leases(redis_client(), "test:"))
+
+    assert step.do == "media" and step.after > 0
+    assert RenderJob.objects.get(pk=render.pk).artifacts == [
+        {"url": "https://a.example/0", "failures": 1}
+    ]
