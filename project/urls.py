@@ -1,13 +1,17 @@
 """Every page of the project."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 admin.site.index_template = "renders/admin/index.html"
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    # Where browsers look for one on pages that name none, the admin's.
+    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}renders/icon.svg")),
     path(
         "accounts/login/",
         LoginView.as_view(template_name="renders/login.html", redirect_authenticated_user=True),

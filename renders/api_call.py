@@ -10,7 +10,8 @@ from renders.models import RenderJob
 def curl(render: RenderJob, url: str) -> str:
     """The command that asks for the same again; the token comes from the environment.
 
-    Without the reference: the same one would give the same render.
+    Without the reference: the same one would give the same render. The key is this page's own:
+    however often the command is pasted, it makes one render.
     """
     body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind, "model": render.model}
     body |= {"params": render.params} if render.params else {}
@@ -23,6 +24,7 @@ def curl(render: RenderJob, url: str) -> str:
             f"curl -X POST {shlex.quote(url)}",
             '-H "Authorization: Bearer $RENDERS_TOKEN"',
             "-H 'Content-Type: application/json'",
+            f"-H 'Idempotency-Key: again-{render.pk}'",
             f"--data-binary {shlex.quote(text)}",
         ]
     )

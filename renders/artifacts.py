@@ -31,6 +31,12 @@ class Media:
     sha256: str = ""
     bytes: int | None = None
 
+    @property
+    def word(self) -> str:
+        """What it is, as a person says it: PNG, MP4."""
+        ending = self.content_type.partition("/")[2].partition("+")[0]
+        return ending.upper() or self.type or "the file"
+
 
 def media(render: RenderJob) -> list[Media]:
     """A render's artifacts, each with the app's own path."""

@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 420, 200
-LEFT, RIGHT, TOP, BOTTOM = 46, 8, 10, 22
+LEFT, RIGHT, TOP, BOTTOM = 54, 8, 10, 22
 MOST_LABELS = 5
+DOT = 2.5
+CIRCLE = f"a{DOT} {DOT} 0 1 0 {2 * DOT} 0a{DOT} {DOT} 0 1 0 -{2 * DOT} 0"
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,11 @@ def lines(
         path, pen_down = [], False
         for place, value in enumerate(values):
             if value is not None:
-                # A round end makes a dot of a line without length.
-                point = f"{_x(place, step) + step * 0.4:.1f} {_y(value, scale):.1f}"
-                path.append(f"L{point}" if pen_down else f"M{point}h0")
+                x, y = _x(place, step) + step * 0.4, _y(value, scale)
+                if not pen_down and (place + 1 == len(values) or values[place + 1] is None):
+                    path.append(f"M{x - DOT:.1f} {y:.1f}" + CIRCLE)  # alone: no line would show
+                else:
+                    path.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}")
             pen_down = value is not None
         if path:
             paths.append((sort, "".join(path)))

@@ -12,7 +12,7 @@ from renders import standing
 from renders.queries import RenderQueries, sees_all
 from renders.states import TERMINAL, Kind, Status
 
-OPEN, OVERDUE = "open", "overdue"
+OPEN, HELD, OVERDUE = "open", "held", "overdue"
 OFTEN = ("q", "status")
 
 
@@ -33,12 +33,18 @@ class FilterForm(forms.Form):
     q = forms.CharField(
         required=False,
         max_length=100,
-        label="Prompt holds",
+        label="Prompt contains",
         widget=forms.TextInput(attrs={"type": "search"}),
     )
     status = forms.ChoiceField(
         required=False,
-        choices=[("", "Any"), (OPEN, "Not ended"), *Status.choices, (OVERDUE, "Overdue")],
+        choices=[
+            ("", "Any"),
+            (OPEN, "Not ended"),
+            *Status.choices,
+            (HELD, "Held"),
+            (OVERDUE, "Overdue"),
+        ],
     )
     kind = forms.ChoiceField(required=False, choices=[("", "Any"), *Kind.choices])
     whose = forms.ChoiceField(required=False, choices=[("", "Everybody's"), ("mine", "Mine")])
@@ -62,6 +68,8 @@ class FilterForm(forms.Form):
                 pass
             case "open":
                 renders = renders.exclude(status__in=TERMINAL)
+            case "held":
+                renders = renders.filter(held_at__isnull=False)
             case "overdue":
                 renders = standing.overdue(renders)
             case status:

@@ -149,8 +149,8 @@ class RenderForm(TokenForm):
         widget=forms.Textarea(
             attrs={"rows": 4, "placeholder": "A lighthouse at dawn, watercolour"}
         ),
-        help_text="What the picture or clip shall show, in your words.",
-        error_messages={"required": "Say what the picture or clip shall show."},
+        help_text="What the picture or clip should show, in your words.",
+        error_messages={"required": "Say what the picture or clip should show."},
     )
     kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=forms.RadioSelect)
     model = forms.CharField(

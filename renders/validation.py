@@ -31,7 +31,7 @@ def clean_request(
     """
     prompt = _text("prompt", prompt, conf.MAX_PROMPT_LENGTH).strip()
     if not prompt:
-        raise InvalidRender("prompt", "Say what the picture or clip shall show.")
+        raise InvalidRender("prompt", "Say what the picture or clip should show.")
     if kind not in Kind.values:
         raise InvalidRender("kind", f"Unknown kind; choose one of: {', '.join(Kind.values)}.")
     model = _text("model", model, 100).strip()
@@ -58,7 +58,7 @@ def clean_params(params: Any) -> dict[str, Any]:
     """
     if not isinstance(params, dict):
         raise InvalidRender("params", 'A JSON object is needed, for instance {"seed": 7}.')
-    taken = sorted(OWN_FIELDS & params.keys())
+    taken = ", ".join(sorted(OWN_FIELDS & params.keys()))
     if taken:
         raise InvalidRender("params", f"Not allowed here, they are set elsewhere: {taken}.")
     _json("params", params, depth=0)

@@ -41,7 +41,8 @@ class RenderActions(admin.ModelAdmin):
         count = queryset.count()
         tally = batches.cancel_renders(queryset)
         left = "ended, or cancel requested before"
-        self._report(request, tally, count, "Cancel requested for {}.", left)
+        words = "Cancel requested for {}; what was not sent yet is canceled already."
+        self._report(request, tally, count, words, left)
 
     @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:

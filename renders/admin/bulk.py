@@ -216,7 +216,7 @@ class AddMany(admin.ModelAdmin):
         words = f"{count:,} render{'s' if count != 1 else ''} added"
         named = [render.pk for render in renders[: ONE_BY_ONE + 1]]
         note(request, ADDITION, f"{words}, many at once.", count, named)
-        messages.success(request, f"{words}. The first is sent to Sume within moments.")
+        messages.success(request, f"{words}. Sent to Sume in their turn.")
         return self._list(request, draft)
 
     def _added_before(self, request: HttpRequest, draft: Draft) -> HttpResponse:

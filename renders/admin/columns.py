@@ -45,6 +45,8 @@ class RenderColumns(admin.ModelAdmin):
 
     def _badges(self, render: Any) -> list[tuple[str, str]]:
         badges = [(render.status, render.get_status_display())]
+        if render.held_at:
+            badges.append(("canceled", "Held"))
         if render.cancel_requested_at and not render.is_terminal:
             badges.append(("canceled", "Cancel requested"))
         if render.attention:
@@ -108,7 +110,7 @@ class RenderColumns(admin.ModelAdmin):
         return format_html(
             '<div class="renders-trouble"><p>{}</p><code>{}</code></div>',
             render.error_message,
-            render.error_code,
+            "" if render.error_code == render.error_message else render.error_code,
         )
 
     @admin.display(description="Params")

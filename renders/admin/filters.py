@@ -13,19 +13,20 @@ from renders import attention
 from renders.admin.summary import starts
 from renders.attention import Reason
 from renders.models import RenderJob
+from renders.queries import HELD
 from renders.states import IN_FLIGHT, Status
 
 MOST_USERS = 20
 
 
 class StatusFilter(admin.SimpleListFilter):
-    """Each status, and the two that mean: with Sume, or on the way."""
+    """Each status, and two that are none: with Sume or on the way, and held by a person."""
 
     title = "status"
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [*Status.choices, ("in_flight", "In flight")]
+        return [*Status.choices, ("in_flight", "In flight"), ("held", "Held")]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
         match self.value():
@@ -33,6 +34,8 @@ class StatusFilter(admin.SimpleListFilter):
                 return queryset
             case "in_flight":
                 return queryset.filter(status__in=IN_FLIGHT)
+            case "held":
+                return queryset.filter(HELD)
             case status:
                 return queryset.filter(status=status)
 

@@ -162,7 +162,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             text = "This form was sent before; nothing was added again. This is its render."
             messages.info(request, text)
         else:
-            messages.success(request, "Added. It is sent to Sume within moments.")
+            messages.success(request, "Added. It is sent to Sume in its turn.")
         if "_addanother" in request.POST:
             return HttpResponseRedirect(request.path)
         if self.has_view_permission(request, obj):

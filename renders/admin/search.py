@@ -17,13 +17,13 @@ class RenderSearch(admin.ModelAdmin):
     """The list's search box."""
 
     search_help_text = (
-        "Words of the prompt, an id or its first eight characters, a Sume job id, a reference, "
-        "or a user."
+        "Words of the prompt, an id or its first eight characters, how a Sume job id or a "
+        "reference begins, or a user."
     )
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         user = f"created_by__{get_user_model().USERNAME_FIELD}"
-        return ["prompt", "sume_job_id", "reference", user]
+        return ["prompt", "^sume_job_id", "^reference", user]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

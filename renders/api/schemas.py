@@ -112,7 +112,7 @@ def request_schema() -> Json:
                 "type": "string",
                 "pattern": FILLED,
                 "maxLength": conf.MAX_PROMPT_LENGTH,
-                "description": "What the picture or clip shall show.",
+                "description": "What the picture or clip should show.",
             },
             "kind": {"enum": list(Kind.values), "default": "image"},
             "model": {

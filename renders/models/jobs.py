@@ -23,7 +23,7 @@ class RenderJob(models.Model):
     model = models.CharField(
         max_length=100, default="sume/auto", help_text="Sume's name of the model that makes it."
     )
-    prompt = models.TextField(help_text="What the picture or clip shall show.")
+    prompt = models.TextField(help_text="What the picture or clip should show.")
     params = models.JSONField(
         default=dict, blank=True, help_text="Further fields of the request, as a JSON object."
     )

@@ -67,6 +67,8 @@ def in_words(render: RenderJob) -> str:
             return f"Sume is at work on it ({render.sume_status})."
         case Status.SUBMITTED:
             return "Sume is at work on it."
+        case Status.COMPLETED if render.artifacts and render.cancel_requested_at:
+            return "It is ready; the cancel came too late."
         case Status.COMPLETED if render.artifacts:
             return "It is ready."
         case Status.COMPLETED if render.handled_at is None:

@@ -51,6 +51,8 @@ def test_the_body_is_the_request_whatever_the_prompt_holds(prompt):
         "Authorization: Bearer t0p $ecret",
         "-H",
         "Content-Type: application/json",
+        "-H",
+        f"Idempotency-Key: again-{row.pk}",
         "--data-binary",
     ]
     assert json.loads(arguments[-1]) == {

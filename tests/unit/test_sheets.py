@@ -86,7 +86,7 @@ def test_all_that_is_wrong_is_told_with_its_line():
         "Line 2, params: Not valid JSON at line 1, column 10: Expecting value.",
         "Line 2, kind: Unknown kind; choose one of: image, video, avatar, avatar_video.",
         "Line 2, priority: A whole number from -32000 to 32000 is needed.",
-        "Line 3, prompt: Say what the picture or clip shall show.",
+        "Line 3, prompt: Say what the picture or clip should show.",
         'Line 4, params: A JSON object is needed, for instance {"seed": 7}.',
     ]
 
@@ -129,7 +129,7 @@ def test_a_line_that_is_no_request_is_named():
         "Line 4: Unknown fields: 'size'. "
         "Known are: prompt, kind, model, params, priority, reference.",
         "Line 5, prompt: Text is needed.",
-        "Line 6, prompt: Say what the picture or clip shall show.",
+        "Line 6, prompt: Say what the picture or clip should show.",
     ]
 
 

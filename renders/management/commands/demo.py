@@ -34,7 +34,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("prompts", nargs="*", help="what the pictures shall show")
+        parser.add_argument("prompts", nargs="*", help="what the pictures should show")
         parser.add_argument(
             "--exit",
             action="store_true",
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not all(prompt.strip() for prompt in options["prompts"]):
-            raise CommandError("A prompt is empty: say what the picture shall show.", returncode=2)
+            raise CommandError("A prompt is empty: say what the picture should show.", returncode=2)
         self.console = console_on(self.stdout, no_color=options["no_color"])
         state = StateFolder(settings.STATE_DIR.resolve() / "demo", keep=options["keep"])
         site = Site(

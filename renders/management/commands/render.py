@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "prompts", nargs="+", help="what each picture or clip shall show; - reads one a line"
+            "prompts", nargs="+", help="what each picture or clip should show; - reads one a line"
         )
         parser.add_argument("--kind", choices=Kind.values, default=Kind.IMAGE.value)
         parser.add_argument("--model", default="sume/auto", help="Sume's name of the model")

@@ -46,11 +46,11 @@ def test_cancel_asks_and_claims_no_more(site, ann):
     cancel_render(gone)
     html = act(site, "cancel", *rows, gone).text
 
-    assert "Cancel requested for 3." in html
+    assert "Cancel requested for 3; what was not sent yet is canceled already." in html
     assert "1 left alone: ended, or cancel requested before." in html
     assert RENDERS.filter(cancel_requested_at__isnull=False).count() == 4
     assert RENDERS.filter(status=Status.SUBMITTED).count() == 2
-    assert notes() == ["Cancel requested for 3."] * 3
+    assert notes() == ["Cancel requested for 3; what was not sent yet is canceled already."] * 3
     assert {entry.object_id for entry in LogEntry.objects.all()} == {str(row.pk) for row in rows}
 
 
@@ -63,7 +63,7 @@ def test_all_pages_of_a_filtered_list_are_meant_and_no_other(site, monkeypatch):
     query = "?kind__exact=image"
     html = act(site, "cancel", first, query=query, select_across="1").text
 
-    assert "Cancel requested for 120." in html
+    assert "Cancel requested for 120; what was not sent yet is canceled already." in html
     assert RENDERS.filter(status=Status.CANCELED).count() == 120
     other.refresh_from_db()
     assert other.status == Status.PENDING
@@ -80,10 +80,10 @@ def test_when_time_is_up_the_rest_is_named_and_taken_up_by_the_next_try(site, mo
     rows = create_renders([{"prompt": "a fox"}] * 3)
     html = act(site, "cancel", *rows).text
 
-    assert "Cancel requested for 2." in html
+    assert "Cancel requested for 2; what was not sent yet is canceled already." in html
     assert "Time was up: 1 are still to do. Do the same again for them." in html
     html = act(site, "cancel", *rows).text
-    assert "Cancel requested for 1." in html
+    assert "Cancel requested for 1; what was not sent yet is canceled already." in html
     assert "2 left alone" in html
 
 

@@ -31,6 +31,8 @@ def test_each_status_finds_its_own(found, sent, ended):
         assert found(status=status) == {status}
         assert found(status__exact=status) == {status}
     assert found(status="in_flight") == {"submitting", "submitted"}
+    RenderJob.objects.filter(prompt="pending").update(held_at=timezone.now())
+    assert found(status="held") == found(status=Status.PENDING) == {"pending"}
 
 
 def test_each_kind_finds_its_own(found):

@@ -77,7 +77,7 @@ def test_a_file_that_could_hold_scripts_is_only_offered_for_download(page, ann):
     row = ended(ann, artifacts=[picture(content_type="image/svg+xml")])
     html = page.get(f"/renders/{row.pk}/").text
 
-    assert "Download image/svg+xml" in html
+    assert "Download SVG" in html
     assert f'src="/renders/{row.pk}' not in html
 
 
