@@ -14,7 +14,6 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from renders import services
-from renders.kinds import HELP
 from renders.models import RenderJob
 from renders.states import Kind
 from renders.validation import (
@@ -24,7 +23,7 @@ from renders.validation import (
     parse_json,
     request_errors,
 )
-from renders.widgets import JsonEditor
+from renders.widgets import JsonEditor, KindChoice
 
 
 def new_token() -> str:
@@ -152,7 +151,7 @@ class RenderForm(TokenForm):
         help_text="What the picture or clip should show, in your words.",
         error_messages={"required": "Say what the picture or clip should show."},
     )
-    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=forms.RadioSelect)
+    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=KindChoice)
     model = forms.CharField(
         required=False,
         initial="sume/auto",
@@ -161,7 +160,6 @@ class RenderForm(TokenForm):
     params = ParamsField(
         required=False,
         initial=dict,
-        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
     )
     priority = forms.IntegerField(
@@ -185,10 +183,6 @@ class RenderForm(TokenForm):
     def clean_priority(self) -> int:
         """Left empty, it is as usual."""
         return self.cleaned_data["priority"] or 0
-
-    def kinds(self) -> list[tuple[Any, str]]:
-        """Each choice of a kind, and what it is."""
-        return [(choice, HELP[Kind(choice.data["value"])]) for choice in self["kind"]]
 
     @property
     def more_open(self) -> bool:

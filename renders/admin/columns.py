@@ -107,10 +107,11 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Error")
     def trouble(self, render: RenderJob) -> SafeString:
+        # Where Sume has no more to say, its message is the code.
+        told = render.error_code in ("", render.error_message)
+        code = "" if told else format_html("<code>{}</code>", render.error_code)
         return format_html(
-            '<div class="renders-trouble"><p>{}</p><code>{}</code></div>',
-            render.error_message,
-            "" if render.error_code == render.error_message else render.error_code,
+            '<div class="renders-trouble"><p>{}</p>{}</div>', render.error_message, code
         )
 
     @admin.display(description="Params")

@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import F
+from django.utils import timezone
 
 from renders.models import RenderEvent, RenderJob
+from renders.states import Status
 from tests.browser.site import PROCESSING_SECONDS, QUEUED_SECONDS, Site
 
 ENDED = {
@@ -22,6 +24,10 @@ FAILED = "A harbour at night, long exposure"
 VIDEO = "Waves roll over a piano on the beach, slow motion"
 CANCELED = "A greenhouse on the moon, wide angle"
 RUNNING = "A paper boat on a river of ink, macro"
+
+HISTORY = "A poster for the summer fair, number {}"
+# As many ended in each hour before.
+HISTORY_HOURS = 1, 2, 1, 1, 2, 3, 2, 1, 1, 0, 1, 2, 3, 1, 2, 1, 0, 1, 1, 2, 1, 1
 
 TIMES = "created_at", "claimed_at", "submitted_at", "finished_at", "handled_at"
 
@@ -57,6 +63,7 @@ def scene(site: Site, user: str = "", admin: str = "") -> Iterator[Scene]:
         site.clock.pass_by(QUEUED_SECONDS + PROCESSING_SECONDS / 2)
         _until_sume_says(site, renders["running"], "processing")
         site.database(_retouch, list(renders.values()))
+        site.database(_add_history)
         yield Scene(owner, boss, stranger, renders)
 
 
@@ -71,3 +78,30 @@ def _retouch(renders: list[RenderJob]) -> None:
         RenderJob.objects.filter(pk=render.pk).update(**{name: F(name) - earlier for name in TIMES})
         RenderEvent.objects.filter(render=render).update(at=F("at") - earlier)
     RenderJob.objects.filter(prompt=ENDED["failed"]).update(prompt=FAILED)
+
+
+def _add_history() -> None:
+    """A day's renders of a program, for the charts; as if they were handled long ago."""
+    now = timezone.now()
+    hours = [hour for hour, count in enumerate(HISTORY_HOURS, start=1) for _ in range(count)]
+    rows = []
+    for number, hour in enumerate(hours, start=1):
+        wait = timedelta(seconds=2 + number % 5)
+        taken = timedelta(seconds=60 + number * 7 % 41)
+        submitted = now - timedelta(hours=hour, minutes=number % 7)
+        status = Status.FAILED if number % 9 == 0 else Status.COMPLETED
+        rows.append(
+            RenderJob(
+                prompt=HISTORY.format(number),
+                status=status,
+                sume_status=status,
+                sume_job_id=f"job-of-{number}",
+                created_at=submitted - wait,
+                claimed_at=submitted,
+                submitted_at=submitted,
+                finished_at=submitted + taken,
+                handled_at=submitted + taken,
+                cost_usd_micros=0 if status == Status.FAILED else 40_000,
+            )
+        )
+    RenderJob.objects.bulk_create(rows)

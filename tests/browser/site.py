@@ -136,6 +136,7 @@ def running(folder: Path) -> Iterator[Site]:
                 "RENDERS_REQUEST_TIMEOUT_SECONDS": "10",
                 "RENDERS_MEDIA_TIMEOUT_SECONDS": "20",
                 "RENDERS_FLOWER_URL": f"http://127.0.0.1:{flower}",
+                "RENDERS_PUBLIC_URL": f"http://127.0.0.1:{web}",
                 "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{FLOWER_PASSWORD}",
                 "NO_PROXY": "127.0.0.1",
                 "no_proxy": "127.0.0.1",

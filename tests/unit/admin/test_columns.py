@@ -94,3 +94,10 @@ def test_a_name_is_text_and_leads_to_the_renders_of_that_person(django_user_mode
 def test_every_line_of_a_timeline_has_a_title():
     for word in ("sume status", "late answer", "media not stored"):
         assert facts.event_title(word) != word.capitalize()
+
+
+def test_an_error_has_its_code_unless_its_message_is_the_code():
+    told = [SITE.trouble(RenderJob(error_code="bad", error_message=m)) for m in ("Odd.", "bad")]
+
+    assert ["<code>bad</code>" in html for html in told] == [True, False]
+    assert "<p>bad</p>" in told[1]

@@ -70,6 +70,13 @@ def test_it_tells_what_happened(page, ann):
     for words in ("Why it failed", "Change the prompt.", "content_policy", "Accepted by Sume"):
         assert words in html
     assert f'href="/renders/{row.pk}/retry/"' in html
+
+
+def test_a_message_that_is_the_code_is_told_once(page, ann):
+    row = ended(ann, Status.FAILED, code="content_policy", message="content_policy")
+
+    html = page.get(f"/renders/{row.pk}/").text
+    assert "<p>content_policy</p>" in html and "<code>content_policy</code>" not in html
     assert "/cancel/" not in html
 
 
