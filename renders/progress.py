@@ -7,6 +7,7 @@ from statistics import median
 from django.core.cache import cache
 from django.utils import timezone
 
+from renders import standing
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
@@ -24,6 +25,8 @@ class Progress:
     elapsed: timedelta
     usual: timedelta | None = None
     before: int | None = None
+    paused: bool = False
+    """Nothing is sent now, this one neither."""
 
     @property
     def is_late(self) -> bool:
@@ -41,7 +44,8 @@ def progress_of(render: RenderJob) -> Progress | None:
     before = None
     if render.status == Status.PENDING and not (conf.FAIR or render.not_before):
         before = RenderJob.objects.before_in_line(render).order_by()[: MOST_BEFORE + 1].count()
-    return Progress(now - render.created_at, before=before)
+    paused = render.status == Status.PENDING and standing.is_paused()
+    return Progress(now - render.created_at, before=before, paused=paused)
 
 
 def usual_span(kind: str) -> timedelta | None:

@@ -48,6 +48,12 @@ def gates() -> list[GateStanding]:
     return [_standing(sort, rows.get(sort), now) for sort in Sort]
 
 
+def is_paused() -> bool:
+    """Whether nothing is sent to Sume now."""
+    row = Gate.objects.filter(pk=Sort.WRITES).first()
+    return gate.shut(row, timezone.now()) is not None
+
+
 def _standing(sort: Sort, row: Gate | None, now: datetime) -> GateStanding:
     closed = gate.shut(row, now)
     if row is None or not (closed or row.refusals):

@@ -77,3 +77,10 @@ def test_the_address_holds_the_filters_and_nothing_else(ann):
 
     assert form.query(before="m") == "?q=a+b%26&before=m"
     assert FilterForm(QueryDict(""), user=ann).query() == ""
+
+
+def test_held_ones_can_be_found(ann):
+    row, _ = create_render("A boat"), create_render("A whale")
+    RenderJob.objects.hold_many([row.pk], timezone.now())
+
+    assert found(ann, "status=held") == ["A boat"]

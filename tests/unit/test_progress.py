@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.progress import progress_of, usual_span
-from renders.services import cancel_render, create_render
+from renders.services import cancel_render, create_render, pause_sending
 from renders.states import Status
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +85,13 @@ def test_what_has_ended_has_no_progress():
     cancel_render(row)
 
     assert progress_of(row) is None
+
+
+def test_while_sending_is_paused_nothing_is_promised():
+    row = create_render("A boat")
+    assert progress_of(row).paused is False
+
+    pause_sending()
+
+    assert progress_of(row).paused is True
+    assert progress_of(made(0, status=Status.SUBMITTED)).paused is False

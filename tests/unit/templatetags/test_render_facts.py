@@ -24,6 +24,15 @@ def test_every_status_has_a_badge_with_a_colour_and_a_sentence(status):
     assert in_words(row).endswith(".")
 
 
+def test_a_cancel_that_came_too_late_is_told():
+    row = RenderJob(status=Status.COMPLETED, result={"artifacts": [{"type": "image"}]})
+    assert in_words(row) == "It is ready."
+
+    row.cancel_requested_at = timezone.now()
+
+    assert in_words(row) == "It is ready; the cancel came too late."
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(-1, "0 s"), (0, "0 s"), (59.9, "59 s"), (60, "1 min"), (7200, "2 h"), (200_000, "2 d")],
