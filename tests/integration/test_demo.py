@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
 
 # What would lead the demo to servers that these tests know of.
 OF_THE_TESTS = (
@@ -86,7 +86,6 @@ def test_prompts_become_pictures_and_all_is_ended(
     assert "\x1b" not in said
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_everything_cleanly(environment: dict[str, str], tmp_path: Path) -> None:
     demo = start(environment, "a red fox")
     said = read_until(demo, "Ctrl-C")
@@ -99,7 +98,6 @@ def test_ctrl_c_ends_everything_cleanly(environment: dict[str, str], tmp_path: P
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux ends children with their parent.")
-@pytest.mark.slow
 def test_killing_the_demo_leaves_nothing_running(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from renders import services
-from renders.demo.processes import free_port
+from renders.demo.processes import free_port, port_answers
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
 from renders.sandbox.webhooks import signature
@@ -85,7 +85,7 @@ def test_renders_end_with_their_events_long_before_the_next_poll(
     address = settings.RENDERS["PUBLIC_URL"].removeprefix("http://")
     web = stack.run("web", "manage.py", "runserver", "--noreload", address)
     stack.worker()
-    stack.until(lambda: web.has_written("Quit the server"), child=web)
+    stack.until(lambda: port_answers(int(address.rpartition(":")[2])), child=web)
     for fault in ("event_held", "event_twice"):
         stack.sandbox.faults.add(fault, on="event")
 
