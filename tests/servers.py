@@ -18,11 +18,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import free_port
-
-# This process's own Redis, while one runs: unit tests want none, integration tests one.
-REDIS: list[EmbeddedRedis] = []
 
 # The account `nobody`: PostgreSQL refuses to run as root.
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,12 +14,12 @@ from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.db import connections
 
-from renders.connections import redis_client
+from renders.connections import REDIS_DOWN, redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.sandbox import Sandbox
 from tests.integration.stack import Stack
 from tests.rabbitmq import RabbitMQ
-from tests.servers import REDIS, postgresql
+from tests.servers import postgresql
 
 
 class Databases:
@@ -117,18 +117,18 @@ def redis_of_session() -> Iterator[EmbeddedRedis]:
     server = EmbeddedRedis()
     server.port = urlsplit(django_settings.REDIS_URL).port or 0
     with server:
-        REDIS.append(server)
         yield server
-        REDIS.remove(server)
 
 
 @pytest.fixture
-def redis(redis_of_session: EmbeddedRedis) -> EmbeddedRedis:
-    """A real, empty Redis, running where the settings say."""
+def redis(redis_of_session: EmbeddedRedis) -> Iterator[EmbeddedRedis]:
+    """A real, empty Redis, running where the settings say; it is left empty as well."""
     if not (redis_of_session.child and redis_of_session.child.alive):
         redis_of_session.restart()
     redis_client().flushall()
-    return redis_of_session
+    yield redis_of_session
+    with suppress(REDIS_DOWN):
+        redis_client().flushall()
 
 
 @pytest.fixture

@@ -1,15 +1,22 @@
 """What unit tests share."""
 
 import pytest
+from celery import current_app
 
-from tests.servers import REDIS
+NOBODY = "redis://127.0.0.1:9/0"
 
 
-@pytest.fixture(autouse=True)
-def _no_redis():
-    """Nothing listens where the settings say, whatever ran in this process before."""
-    for server in REDIS:
-        server.halt()
+@pytest.fixture
+def no_redis(settings):
+    """Nothing listens there, whatever else runs for this process's tests."""
+    settings.RENDERS = {**settings.RENDERS, "REDIS_URL": NOBODY}
+
+
+@pytest.fixture
+def no_broker(monkeypatch):
+    """Whoever sends a message finds nobody."""
+    monkeypatch.setenv("CELERY_BROKER_WRITE_URL", NOBODY)
+    monkeypatch.setattr(current_app.amqp, "_producer_pool", None)
 
 
 @pytest.fixture

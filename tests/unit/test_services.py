@@ -380,8 +380,9 @@ def test_what_was_accepted_can_be_retried(followed, db):
 # --- The broker ---------------------------------------------------------------------------
 
 
-def test_with_the_broker_down_the_render_is_stored_and_a_warning_logged(committed, caplog):
-    # Nothing listens where the tests' settings say that the broker is.
+def test_with_the_broker_down_the_render_is_stored_and_a_warning_logged(
+    committed, no_broker, caplog
+):
     with caplog.at_level(logging.WARNING), committed():
         render = services.create_render("a fox")
 
@@ -393,7 +394,7 @@ def test_with_the_broker_down_the_render_is_stored_and_a_warning_logged(committe
     )
 
 
-def test_with_the_broker_down_many_renders_cost_one_attempt(committed, caplog):
+def test_with_the_broker_down_many_renders_cost_one_attempt(committed, no_broker, caplog):
     with caplog.at_level(logging.WARNING), committed():
         services.create_renders([{"prompt": "a fox"} for _ in range(100)])
 

@@ -15,7 +15,7 @@ def redis_rests(monkeypatch):
     monkeypatch.setattr(throttling._Rest, "until", 0.0)
 
 
-def test_without_redis_everybody_is_let_in_and_the_log_says_so_once(ann, caplog):
+def test_without_redis_everybody_is_let_in_and_the_log_says_so_once(ann, no_redis, caplog):
     for _ in range(3):
         response = ann.get()
         assert response.status_code == 200
@@ -23,7 +23,7 @@ def test_without_redis_everybody_is_let_in_and_the_log_says_so_once(ann, caplog)
     assert caplog.text.count("Redis unreachable (ConnectionError)") == 1
 
 
-def test_without_redis_a_wrong_token_is_a_wrong_token(ann):
+def test_without_redis_a_wrong_token_is_a_wrong_token(ann, no_redis):
     problem(ann.get(Authorization="Bearer x"), 401)
 
 
