@@ -219,7 +219,10 @@ def test_no_more_reads_than_allowed_in_a_second(settings: Any) -> None:
     assert refused
 
 
-def test_a_paused_poll_chain_goes_on_after_the_pause(renders: list[RenderJob]) -> None:
+def test_a_paused_poll_chain_goes_on_after_the_pause(
+    renders: list[RenderJob], sandbox: Sandbox
+) -> None:
+    sandbox.faults.add("job_takes", on="submit", argument=600)
     [render] = renders[:1]
     engine.submit(render)
     engine.make_due(render)

@@ -351,13 +351,14 @@ def machine(
         yield Renders
 
 
+@pytest.mark.parametrize("examples", [25, pytest.param(100, marks=pytest.mark.slow)])
 def test_whatever_the_order_every_render_ends_once_and_is_billed_once(
-    machine: type[Renders],
+    machine: type[Renders], examples: int
 ) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
+            max_examples=examples,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

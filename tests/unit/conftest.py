@@ -16,7 +16,9 @@ def no_redis(settings):
 def no_broker(monkeypatch):
     """Whoever sends a message finds nobody."""
     monkeypatch.setenv("CELERY_BROKER_WRITE_URL", NOBODY)
-    monkeypatch.setattr(current_app.amqp, "_producer_pool", None)
+    app = current_app._get_current_object()
+    monkeypatch.setattr(app, "_pool", None)
+    monkeypatch.setattr(app.amqp, "_producer_pool", None)
 
 
 @pytest.fixture
