@@ -561,7 +561,7 @@ def test_a_worker_taken_for_dead_before_the_request_was_fixed_sends_nothing(worl
 
     client: Any = Client()
     fixed = False
-    for number in itertools.count(1, step_of_points()):
+    for number in itertools.count(1, 2 * step_of_points()):
         render = services.create_render("a red fox")
 
         def reap(pk: Any = render.pk) -> None:

@@ -333,11 +333,18 @@ QUERIES = {
 }
 
 
+def as_new():
+    """Without what tests that were rolled back have left in the indexes: plans depend on it."""
+    with connection.cursor() as cursor:
+        cursor.execute("REINDEX TABLE renders_renderjob")
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(("index", "query"), QUERIES.values(), ids=QUERIES)
 def test_each_query_of_the_sweep_uses_its_index(index, query):
     if connection.vendor != "postgresql":
         pytest.skip("Partial indexes with parameters are PostgreSQL's.")
+    as_new()
     RenderJob.objects.bulk_create(
         [
             *(a_render(Status.COMPLETED, handled_at=NOW, created_at=NOW) for _ in range(2_000)),
@@ -359,6 +366,7 @@ def test_each_query_of_the_sweep_uses_its_index(index, query):
 def test_the_next_to_send_need_no_sorting():
     if connection.vendor != "postgresql":
         pytest.skip("Plans are PostgreSQL's.")
+    as_new()
     RenderJob.objects.bulk_create([a_render(created_at=NOW) for _ in range(2_000)])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE renders_renderjob")

@@ -148,7 +148,7 @@ def test_what_no_browser_may_show_is_a_download_in_part_too(page, ann, content_t
 
     for headers in ({}, {"Range": "bytes=0-1"}):
         response = page.get(url, headers=headers)
-        response.close()
+        assert b"".join(response.streaming_content)
         assert response["Content-Type"] == "application/octet-stream"
         assert response["Content-Disposition"].startswith("attachment")
         assert_safe(response)
@@ -212,7 +212,7 @@ def test_a_stored_artifact_is_served_with_its_type(page, ann):
 def test_other_types_are_downloads(page, ann, content_type):
     row = ended(ann, artifacts=[picture(content_type=content_type)])
     response = page.get(f"/renders/{row.pk}/artifacts/0/")
-    response.close()
+    assert b"".join(response.streaming_content)
 
     assert response.headers["Content-Type"] == "application/octet-stream"
     assert response.headers["Content-Disposition"].startswith("attachment")
