@@ -32,7 +32,7 @@ def test_a_card_becomes_the_picture_under_the_hands_of_a_person(
         card = page.get_by_role("listitem").filter(has_text="A kite that grows")
         expect(card.get_by_text("Submitted", exact=True)).to_be_visible()
         expect(card.locator("img")).to_have_count(0)
-        search = page.get_by_role("searchbox", name="Prompt holds")
+        search = page.get_by_role("searchbox", name="Prompt contains")
         search.press_sequentially("half a wo")
         wait_for_reply(page, 304)  # nothing is new, so nothing is sent
 
