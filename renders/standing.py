@@ -49,7 +49,7 @@ def gates() -> list[GateStanding]:
 
 
 def is_paused() -> bool:
-    """Whether nothing is sent to Sume now."""
+    """Whether nothing is sent to Sume now, as the database tells: no page waits for Redis."""
     row = Gate.objects.filter(pk=Sort.WRITES).first()
     return gate.shut(row, timezone.now()) is not None
 

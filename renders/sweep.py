@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders import claims, gate
 from renders.conf import conf
-from renders.models import ApiRequest, RenderJob, WebhookEvent
+from renders.models import RenderJob
 from renders.queries import RenderQueries
 from renders.states import Sort
 from renders.steps import Step
@@ -16,8 +16,6 @@ from renders.steps import Step
 logger = logging.getLogger(__name__)
 # The lease runs out this many seconds before the sweep looks, by whichever clock.
 SLACK_SECONDS = 1.0
-# Long after an event's signature has become too old to come again.
-KEEP_EVENTS_DAYS = 30
 
 
 def sweep() -> list[Step]:
@@ -45,9 +43,6 @@ def sweep() -> list[Step]:
     unpolled = renders.late(now, grace).not_swept_since(before).pks(batch)
     unfinished = renders.unhandled_late(now, grace).not_swept_since(before).pks(batch)
     renders.mark_swept([*unpolled, *unfinished], now)
-    WebhookEvent.objects.prune(now - timedelta(days=KEEP_EVENTS_DAYS), batch)
-    if conf.IDEMPOTENCY_HOURS:
-        ApiRequest.objects.prune(now - timedelta(hours=conf.IDEMPOTENCY_HOURS), batch)
 
     found = {
         "taken from dead workers": reaped,

@@ -12,7 +12,16 @@ from uuid import UUID
 
 from celery import shared_task
 
-from renders import cancellation, finishing, polling, saving, scheduling, submission, sweep
+from renders import (
+    cancellation,
+    finishing,
+    polling,
+    pruning,
+    saving,
+    scheduling,
+    submission,
+    sweep,
+)
 from renders.connections import redis_client, sume
 from renders.lease import Leases
 from renders.steps import Step
@@ -57,6 +66,7 @@ def cancel_render(render_id: str) -> str:
 def sweep_renders() -> None:
     """Put back to work whatever stopped; beat sends this every `SWEEP_SECONDS`."""
     _follow(sweep.sweep())
+    pruning.prune()  # last: if it fails, the repairs are under way
 
 
 def _follow(steps: list[Step]) -> str:

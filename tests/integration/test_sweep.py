@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from renders import gate, services
+from renders import gate, pruning, services
 from renders.exceptions import BackOff
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
@@ -115,5 +115,5 @@ def test_events_of_long_ago_are_forgotten(settings: Any) -> None:
     for days in (1, 31, 32, 33):
         received = timezone.now() - timedelta(days=days)
         WebhookEvent.objects.create(event_id=f"evt_{days}", received_at=received)
-    engine.swept()
+    pruning.prune()
     assert set(WebhookEvent.objects.values_list("event_id", flat=True)) == {"evt_1", "evt_31"}

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from renders.idempotency import canonical
 from renders.models import ApiRequest
-from renders.sweep import sweep
+from renders.pruning import prune
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_what_means_the_same_is_written_the_same(one, other, same):
 
 
 @pytest.mark.django_db
-def test_the_sweep_forgets_old_keys_batch_by_batch(django_user_model, settings):
+def test_old_keys_are_forgotten_batch_by_batch(django_user_model, settings):
     settings.RENDERS = {**settings.RENDERS, "IDEMPOTENCY_HOURS": 24, "SWEEP_BATCH": 2}
     user = django_user_model.objects.create_user("ann")
     now = timezone.now()
@@ -40,12 +40,12 @@ def test_the_sweep_forgets_old_keys_batch_by_batch(django_user_model, settings):
     def keys():
         return set(ApiRequest.objects.values_list("key", flat=True))
 
-    sweep()
+    prune()
     assert keys() == {"new", "old"}
-    sweep()
+    prune()
     assert keys() == {"new"}
 
     ApiRequest.objects.update(created_at=now - timedelta(days=9999))
     settings.RENDERS["IDEMPOTENCY_HOURS"] = 0
-    sweep()
+    prune()
     assert keys() == {"new"}

@@ -230,6 +230,7 @@ FORBIDDEN = {
     "polling": {"celery", "kombu", "renders.tasks"},
     "finishing": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
     "cancellation": {"celery", "kombu", "renders.tasks"},
+    "pruning": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
     "sweep": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
     "services": {"requests", "renders.client", "celery", "kombu"},
     "signals": {"celery", "kombu", "renders.client"},

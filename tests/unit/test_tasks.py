@@ -1,9 +1,14 @@
 """What Celery's side tells about a task."""
 
-import pytest
+from datetime import timedelta
 
-from renders import tasks
+import pytest
+from django.utils import timezone
+
+from renders import pruning, tasks
+from renders.models import RenderJob
 from renders.services import create_render
+from renders.steps import Step
 
 
 @pytest.mark.django_db
@@ -13,3 +18,18 @@ def test_a_result_says_what_follows_for_which_render(sume):
     assert tasks.submit_render(str(render.pk)) == f"poll {str(render.pk)[:8]} in 0.5 s"
     sume.run_to_end(render)
     assert tasks.finish_render(str(render.pk)) == "nothing follows"
+
+
+@pytest.mark.django_db
+def test_a_sweep_that_cannot_forget_has_put_back_what_stopped(followed, monkeypatch):
+    render = create_render("A boat")
+    RenderJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
+
+    def fail():
+        raise RuntimeError
+
+    monkeypatch.setattr(pruning, "prune", fail)
+    with pytest.raises(RuntimeError):
+        tasks.sweep_renders()
+
+    assert followed == [Step("submit", render.pk)]
