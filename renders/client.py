@@ -1,5 +1,7 @@
 """HTTP to Sume. Knows nothing of models or settings; nothing else imports `requests`.
 
+Writes go through `requests`; reads, of which there are many, over `renders.transport`.
+
 The facts about the API (paths, headers, what each status means) are those of Sume's public
 clients and documents.
 """
@@ -15,6 +17,7 @@ from urllib.parse import quote
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
 from renders import replies
@@ -23,6 +26,7 @@ from renders.deadlines import POOLS, deadline
 from renders.exceptions import NotReady, OutcomeUnknown, Paused, Rejected, SumeError
 from renders.hiding import Hidden, without
 from renders.pacing import parse_retry_after
+from renders.transport import Reads
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
@@ -51,11 +55,11 @@ class _Adapter(HTTPAdapter):
 class _Session(requests.Session):
     """Follows nothing and obeys no environment: who is asked is who was named."""
 
-    def __init__(self, pool_size: int = 1) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.trust_env = False  # no .netrc, no proxy variable
-        self.mount("http://", _Adapter(pool_maxsize=pool_size))
-        self.mount("https://", _Adapter(pool_maxsize=pool_size))
+        self.mount("http://", _Adapter(pool_maxsize=1))
+        self.mount("https://", _Adapter(pool_maxsize=1))
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         """None: even unfollowed, `requests` would read and parse where a redirect leads."""
@@ -66,7 +70,7 @@ class SumeClient:
     """One API key at one place. Safe to share between threads and across a fork.
 
     `timeout` is the overall deadline of one request in seconds; connecting may take a third of
-    it. `pool_size` is how many connections a thread keeps alive.
+    it. `pool_size` is how many connections for reads a process keeps alive.
 
     Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `BackOff` (everybody
     waits), `Paused` (key or account refused), `Rejected` (this request never passes).
@@ -78,7 +82,12 @@ class SumeClient:
         self._api_key = Hidden(api_key.strip())
         self.base_url = base_url.strip().rstrip("/").removesuffix("/v1").rstrip("/")
         self.timeout = timeout
-        self.pool_size = pool_size
+        self._headers = {
+            "Authorization": Hidden(f"Bearer {self._api_key}"),
+            "Accept": "application/json",
+            "User-Agent": USER_AGENT,
+        }
+        self._reads = Reads(self.base_url, pool_size)
         self._local = threading.local()
 
     def __repr__(self) -> str:
@@ -141,10 +150,8 @@ class SumeClient:
         """One session per process and thread: sockets shared over a fork mix up replies."""
         local = self._local
         if getattr(local, "pid", None) != os.getpid():
-            session = _Session(self.pool_size)
-            session.headers["Authorization"] = Hidden(f"Bearer {self._api_key}")
-            session.headers["Accept"] = "application/json"
-            session.headers["User-Agent"] = USER_AGENT
+            session = _Session()
+            session.headers.update(self._headers)
             local.session, local.pid = session, os.getpid()
         return local.session
 
@@ -156,7 +163,10 @@ class SumeClient:
             raise Paused(
                 "No usable API key is set; put Sume's key into SUME_API_KEY.", code="bad_api_key"
             )
-        reply = self._exchange(method, path, body, idempotency_key)
+        if method == "GET":
+            reply = self._get(path)
+        else:
+            reply = self._post(path, body or "", idempotency_key or "")
         if isinstance(reply, str):
             raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
         if 200 <= reply.status < 300:
@@ -170,42 +180,50 @@ class SumeClient:
             readable=isinstance(reply.payload, dict),
         )
 
-    def _exchange(
-        self, method: str, path: str, body: str | None, idempotency_key: str | None
-    ) -> _Reply | str:
+    def _get(self, path: str) -> _Reply | str:
         """The reply, or the kind of error: its text can hold the URL, its chain the headers."""
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        if idempotency_key:
-            headers["Idempotency-Key"] = idempotency_key
         try:
             with (
                 deadline(self.timeout),
-                self._session.request(
-                    method,
+                self._reads.get(path, self._headers, self.timeout) as response,
+            ):
+                return _reply(response, self._api_key)
+        except (HTTPError, OSError, ValueError) as error:
+            return type(error).__name__
+
+    def _post(self, path: str, body: str, idempotency_key: str) -> _Reply | str:
+        """As `_get`; `body` goes out byte for byte."""
+        try:
+            with (
+                deadline(self.timeout),
+                self._session.post(
                     self.base_url + path,
-                    data=None if body is None else body.encode(),
-                    headers=headers,
+                    data=body.encode(),
+                    headers={
+                        "Content-Type": "application/json",
+                        "Idempotency-Key": idempotency_key,
+                    },
                     timeout=(self.timeout / 3, self.timeout),
                     allow_redirects=False,
                     stream=True,
                 ) as response,
             ):
-                return _reply(response, self._api_key)
+                return _reply(response.raw, self._api_key)
         except (requests.RequestException, HTTPError, OSError) as error:
             return type(error).__name__
 
 
-def _read(response: requests.Response) -> bytes:
+def _read(response: BaseHTTPResponse) -> bytes:
     """The whole body, or an error where it is endless."""
     content = bytearray()
-    while chunk := response.raw.read1(65_536, decode_content=True):
+    while chunk := response.read1(65_536, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY_BYTES:
-            raise requests.exceptions.ContentDecodingError
+            raise HTTPError("The reply is too long.")
     return bytes(content)
 
 
-def _reply(response: requests.Response, key: str) -> _Reply:
+def _reply(response: BaseHTTPResponse, key: str) -> _Reply:
     """What is read of a response, without the key in any text (before texts are cut short)."""
     try:
         payload = json.loads(_read(response), object_hook=partial(without, key))
@@ -213,4 +231,4 @@ def _reply(response: requests.Response, key: str) -> _Reply:
         payload = None
     request_id = without(key, response.headers.get("x-sume-request-id", ""))
     retry_after = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-    return _Reply(response.status_code, retry_after, request_id, payload)
+    return _Reply(response.status, retry_after, request_id, payload)

@@ -814,7 +814,7 @@ def test_a_redirect_to_an_odd_address_is_an_unknown_outcome(server, calls, locat
 # --- Connections --------------------------------------------------------------------------
 
 
-def test_many_calls_use_one_connection(server, calls):
+def test_many_reads_use_one_connection_beside_that_of_the_writes(server, calls):
     server.will(
         reply(202, ACCEPTED),
         reply(200, RUNNING),
@@ -831,7 +831,7 @@ def test_many_calls_use_one_connection(server, calls):
             calls.status()
     calls.status()
 
-    assert [request.connection for request in server.requests] == [1] * 8
+    assert [request.connection for request in server.requests] == [1] + [2] * 7
 
 
 def test_a_connection_that_the_server_closed_is_not_used_again(server, calls):
@@ -857,18 +857,25 @@ def test_what_is_left_of_a_broken_reply_never_answers_the_next_call(server):
     assert [request.connection for request in server.requests] == [1, 2]
 
 
-def test_each_thread_has_a_connection_of_its_own(server, calls):
-    def twice():
-        calls.status()
-        calls.status()
+def test_threads_that_read_at_once_have_a_connection_each_and_keep_it_for_all(server, calls):
+    content = json.dumps(RUNNING).encode()
+    head = OK + b"Content-Length: %d\r\n\r\n" % len(content)
 
-    twice()
-    thread = threading.Thread(target=twice)
-    thread.start()
-    thread.join(5)
+    def slowly(send):
+        send(head)
+        time.sleep(0.2)
+        send(content)
+
+    server.will(slowly, slowly, reply(200, RUNNING))
+    threads = [threading.Thread(target=calls.status) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
     calls.status()
 
-    assert [request.connection for request in server.requests] == [1, 1, 2, 2, 1]
+    assert server.connections == 2
+    assert len(server.requests) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="This platform cannot fork.")
