@@ -158,6 +158,7 @@ CELERY_TASK_QUEUES = [
 ]
 CELERY_TASK_ROUTES = {
     "renders.tasks.poll_render": {"queue": "renders.poll"},
+    "renders.tasks.poll_due": {"queue": "renders.poll"},
     "renders.tasks.submit_render": {"queue": "renders.submit"},
     "renders.tasks.save_media": {"queue": "renders.media"},
     "renders.tasks.*": {"queue": "renders.finish"},

@@ -10,7 +10,7 @@ from renders.claims import Claim
 from renders.client import SumeClient
 from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
 from renders.models import RenderJob
-from renders.states import Sort, Status
+from renders.states import Sort
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -18,12 +18,7 @@ logger = logging.getLogger(__name__)
 
 def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
     """Ask once Sume holds the job; unanswered, the next poll has it asked again."""
-    render = RenderJob.objects.filter(
-        pk=render_id,
-        status=Status.SUBMITTED,
-        cancel_requested_at__isnull=False,
-        cancel_answered_at__isnull=True,
-    ).first()
+    render = RenderJob.objects.uncanceled().filter(pk=render_id).first()
     if render is None:
         return []
     claim = claims.claim_cancel(render.pk)

@@ -19,6 +19,7 @@ from renders.values import (
     hours,
     plan,
     redis_address,
+    scheduler,
     seconds,
     secret,
     text,
@@ -69,6 +70,19 @@ class Conf:
     )
     REDIS_URL = Setting[str](
         Hidden("redis://127.0.0.1:6379/0"), redis_address, "Redis for leases and the gate."
+    )
+
+    SCHEDULER = Setting(
+        "countdown",
+        scheduler,
+        "What has due reads made: `countdown` (a Celery message each), `sortedset` (a sorted set "
+        "in Redis), `database` (`runrenders`: neither Celery nor Redis).",
+    )
+    TICKS = Setting(
+        1, count, "With `sortedset`: Celery tasks that read what is due; 0 with `pollrenders`."
+    )
+    READS_AT_ONCE = Setting(
+        300, count, "Most reads that one process has under way, and connections it keeps for them."
     )
 
     REQUEST_TIMEOUT_SECONDS = Setting(

@@ -1,11 +1,14 @@
 """The process's connections to Sume and Redis, made from the settings at first use."""
 
 from functools import lru_cache
+from typing import Any
 
 import redis
 
 from renders.client import SumeClient
 from renders.conf import conf
+from renders.lease import Leases, Unshared
+from renders.sortedset import SortedSet
 
 # Outages of Redis that the app lives through: its lease and its gate are cost savers.
 REDIS_DOWN = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError, OSError)
@@ -13,7 +16,12 @@ REDIS_DOWN = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError, OS
 
 def sume() -> SumeClient:
     """The client for Sume. Sessions inside are one per process and thread."""
-    return _sume(conf.API_KEY, conf.BASE_URL, conf.REQUEST_TIMEOUT_SECONDS)
+    return _sume(conf.API_KEY, conf.BASE_URL, conf.REQUEST_TIMEOUT_SECONDS, conf.READS_AT_ONCE)
+
+
+def uses_redis() -> bool:
+    """Whether there is a Redis at all: the scheduler `database` does without."""
+    return conf.SCHEDULER != "database"
 
 
 def redis_client() -> "redis.Redis":
@@ -21,9 +29,39 @@ def redis_client() -> "redis.Redis":
     return _redis(conf.REDIS_URL)
 
 
+def poll_leases() -> Leases:
+    """The leases of those who read a job, or finish it."""
+    return _leases(redis_client(), "sume:poll:") if uses_redis() else Unshared()
+
+
+def media_leases() -> Leases:
+    """The leases of those who store a picture or a clip."""
+    return _leases(redis_client(), "sume:media:") if uses_redis() else Unshared()
+
+
+def tick_leases() -> Leases:
+    """The leases of the ticks that read what is due in the sorted set."""
+    return _leases(redis_client(), "sume:tick:")
+
+
+def polls() -> SortedSet:
+    """The sorted set of what is to be read."""
+    return _polls(redis_client())
+
+
 @lru_cache(maxsize=8)
-def _sume(api_key: str, base_url: str, timeout: float) -> SumeClient:
-    return SumeClient(api_key, base_url, timeout=timeout)
+def _leases(client: Any, prefix: str) -> Leases:
+    return Leases(client, prefix)
+
+
+@lru_cache(maxsize=8)
+def _polls(client: Any) -> SortedSet:
+    return SortedSet(client)
+
+
+@lru_cache(maxsize=8)
+def _sume(api_key: str, base_url: str, timeout: float, pool_size: int) -> SumeClient:
+    return SumeClient(api_key, base_url, timeout=timeout, pool_size=pool_size)
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""May Sume be asked now? One answer for all workers: pauses, places, requests a minute.
+"""May Sume be asked now? One answer for all workers: pauses, and what ends them.
 
 The database decides, so neither an empty Redis nor a killed worker makes anybody forget. Redis
 spares it: a pause is read there by everybody who comes while it lasts.
@@ -9,22 +9,20 @@ request at a time tries whether it is mended; the pauses between them grow.
 
 import json
 import logging
-import math
-from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Literal
 
 from django.db import transaction
 from django.utils import timezone
 
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, redis_client
-from renders.exceptions import BackOff, Closed, NotReady, Paused, Rejected, SumeError
+from renders.connections import REDIS_DOWN, redis_client, uses_redis
+from renders.exceptions import BackOff, Closed, SumeError
 from renders.models import Gate
 from renders.pacing import back_off
 from renders.states import Sort
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 KEY = "sume:gate:"
@@ -34,6 +32,10 @@ QUEUE_FULL = "queue_full"
 # The pause after a 429 or 503 that names no time.
 BACK_OFF_SECONDS = 5.0
 SHORTEST_PAUSE_SECONDS = 1.0
+# What stands in Redis instead of a pause, and for how long.
+Open = Literal[b"open"]
+OPEN: Open = b"open"
+OPEN_MILLISECONDS = 5000
 
 
 # --- Pauses ---------------------------------------------------------------------------------
@@ -41,19 +43,24 @@ SHORTEST_PAUSE_SECONDS = 1.0
 
 def closed(sort: Sort, now: datetime) -> Closed | None:
     """The pause that holds now, or None. A quick look, without a lock."""
-    return _told(sort, now) or shut(Gate.objects.filter(pk=sort).first(), now)
+    told = kept(sort, now)
+    return told if isinstance(told, Closed) else shut(Gate.objects.filter(pk=sort).first(), now)
 
 
-def _told(sort: Sort, now: datetime) -> Closed | None:
-    """The pause that Redis knows of."""
+def kept(sort: Sort, now: datetime) -> Closed | Open | None:
+    """What Redis knows: a pause, or that a moment ago there was none; None if it knows nothing."""
+    if not uses_redis():
+        return None
     try:
-        kept = redis_client().get(KEY + sort)
+        told = redis_client().get(KEY + sort)
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the database is asked.", type(error).__name__)
         return None
-    if not kept:
+    if not told:
         return None
-    until, code, reason = json.loads(kept)
+    if told == OPEN:
+        return OPEN
+    until, code, reason = json.loads(told)
     if until <= now.timestamp():
         return None
     return Closed(reason, code=code, until=datetime.fromtimestamp(until, UTC))
@@ -142,8 +149,17 @@ def resume() -> None:
         _forget(sort)
 
 
+def tell_open(sort: Sort) -> None:
+    """Let nobody ask the database for a moment; a pause that somebody tells of goes before."""
+    if uses_redis():
+        with suppress(*REDIS_DOWN):
+            redis_client().set(KEY + sort, OPEN, nx=True, px=OPEN_MILLISECONDS)
+
+
 def _tell(gate: Gate, now: datetime) -> None:
     """Let everybody find the pause in Redis, for as long as it lasts."""
+    if not uses_redis():
+        return
     assert gate.paused_until is not None  # noqa: S101 (just set)
     left = (gate.paused_until - now).total_seconds()
     kept = json.dumps([gate.paused_until.timestamp(), gate.code, gate.reason])
@@ -154,65 +170,12 @@ def _tell(gate: Gate, now: datetime) -> None:
 
 
 def _forget(sort: Sort) -> None:
+    if not uses_redis():
+        return
     try:
         redis_client().delete(KEY + sort)
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): a pause in it ends in time.", type(error).__name__)
-
-
-# --- Reads ------------------------------------------------------------------------------------
-
-
-def read(ask: Callable[[], T]) -> T:
-    """Send one read to Sume, if reads may be sent now. Raises `Closed`, and what `ask` raises."""
-    probe = _enter_reads(timezone.now())
-    try:
-        answer = ask()
-    except Paused as error:
-        pause(Sort.READS, error)
-        raise
-    except SumeError as error:
-        if probe and isinstance(error, Rejected | NotReady):
-            passed(Sort.READS)  # an answer, to a key that is taken
-        elif probe:
-            failed(Sort.READS)
-        raise
-    if probe:
-        passed(Sort.READS)
-    return answer
-
-
-def _enter_reads(now: datetime) -> bool:
-    """Whether this read is the one that tries. Raises `Closed` where it must wait."""
-    if told := _told(Sort.READS, now):
-        raise told
-    gate = Gate.objects.filter(pk=Sort.READS).first()
-    if pausing := shut(gate, now):
-        raise pausing
-    _count_read(now)
-    if gate is None or not gate.refusals:
-        return False
-    known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
-    free = Gate.objects.filter(pk=Sort.READS, probe_until=known)
-    if trying(gate, now) or not free.update(probe_until=until):
-        raise Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
-    return True
-
-
-def _count_read(now: datetime) -> None:
-    """Spread over the minute: so many in each second, or in the span that allows one."""
-    span = max(1, math.ceil(WINDOW_SECONDS / conf.reads_per_minute))
-    name = f"{KEY}reads:{int(now.timestamp() // span)}"
-    try:
-        with redis_client().pipeline() as pipe:
-            pipe.incr(name)
-            pipe.expire(name, span + 5)
-            count = pipe.execute()[0]
-    except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): reads are not counted.", type(error).__name__)
-        return
-    if count > conf.reads_per_minute * span // WINDOW_SECONDS:
-        raise Closed("More reads than Sume allows in a minute.", code="read_budget", until=now)
 
 
 # --- The row -----------------------------------------------------------------------------

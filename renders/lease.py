@@ -7,6 +7,7 @@ cannot be reached; what that means is for the caller to say.
 """
 
 import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # What a token begins with.
@@ -35,6 +36,20 @@ _RELEASE = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """
+_ACQUIRE_MANY = """
+local won = {}
+for i, key in ipairs(KEYS) do
+  won[i] = redis.call('SET', key, ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0
+end
+return won
+"""
+_RELEASE_MANY = """
+local count = 0
+for i, key in ipairs(KEYS) do
+  if redis.call('GET', key) == ARGV[i] then count = count + redis.call('DEL', key) end
+end
+return count
+"""
 
 
 class Leases:
@@ -47,12 +62,30 @@ class Leases:
         self._hand_on = client.register_script(_HAND_ON)
         self._overtake = client.register_script(_OVERTAKE)
         self._release = client.register_script(_RELEASE)
+        self._acquire_many = client.register_script(_ACQUIRE_MANY)
+        self._release_many = client.register_script(_RELEASE_MANY)
 
     def acquire(self, name: str, life: float) -> str | None:
         """Take a free lease; returns its token, or None while somebody holds it."""
         token = _fresh(_READS)
         won = self._client.set(self._prefix + name, token, nx=True, px=_millis(life))
         return token if won else None
+
+    def acquire_many(self, names: Sequence[str], life: float) -> dict[str, str]:
+        """As `acquire`, for many in one command; the tokens of those that were free."""
+        token = _fresh(_READS)
+        won: dict[str, str] = {}
+        for group in self._together(names):
+            keys = [self._prefix + name for name in group]
+            flags = self._acquire_many(keys=keys, args=[token, _millis(life)])
+            won |= {name: token for name, flag in zip(group, flags, strict=True) if flag}
+        return won
+
+    def release_many(self, tokens: Mapping[str, str]) -> None:
+        """As `release`, for many in one command."""
+        for group in self._together(list(tokens)):
+            keys = [self._prefix + name for name in group]
+            self._release_many(keys=keys, args=[tokens[name] for name in group])
 
     def swap(self, name: str, token: str, life: float) -> str | None:
         """Take over a lease with the token handed on; returns a fresh one, None if spent."""
@@ -70,10 +103,35 @@ class Leases:
         """Give the lease back, if it is still ours."""
         return bool(self._release(keys=[self._prefix + name], args=[token]))
 
+    def _together(self, names: Sequence[str]) -> Iterable[Sequence[str]]:
+        """The names in groups whose keys one script may touch: a cluster's, by slot."""
+        slot_of = getattr(self._client, "keyslot", None)
+        if slot_of is None:
+            return [names] if names else []
+        groups: dict[int, list[str]] = {}
+        for name in names:
+            groups.setdefault(slot_of(self._prefix + name), []).append(name)
+        return groups.values()
+
     def _rotate(self, script: Any, name: str, known: str, does: str, life: float) -> str | None:
         fresh = _fresh(does)
         won = script(keys=[self._prefix + name], args=[known, fresh, _millis(life)])
         return fresh if won else None
+
+
+class Unshared(Leases):
+    """Where something else keeps others away: every lease is free."""
+
+    def __init__(self) -> None:
+        """Needs no Redis."""
+
+    def acquire(self, name: str, life: float) -> str | None:
+        """Free, always."""
+        return _fresh(_READS)
+
+    def release(self, name: str, token: str) -> bool:
+        """Nothing to give back."""
+        return True
 
 
 def _fresh(does: str) -> str:

@@ -7,22 +7,21 @@ is written only where nobody has read since (`poll_count`), and only the winner 
 import logging
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Q
 from django.utils import timezone
 
-from renders import admission, claims, gate
+from renders import reads
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
-from renders.exceptions import BackOff, Closed, NotFound, SumeError
+from renders.exceptions import Closed, SumeError
+from renders.learning import Answer
 from renders.lease import Leases
 from renders.models import RenderJob
-from renders.pacing import back_off, clamp
-from renders.replies import JobStatus
+from renders.pacing import clamp
+from renders.recording import cancel_if_asked, record
 from renders.states import Status
 from renders.steps import Step
 
@@ -51,15 +50,15 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
         # Not asked for yet. This hop holds the lease now, so it carries the chain on. One
         # without a lease leaves that to the hop that named the time.
         return [hop.hand_on(early)] if hop.leased or early <= conf.MIN_POLL_SECONDS else []
+    answer: Answer
     try:
-        status = gate.read(lambda: client.status(render.sume_job_id))
+        answer = reads.read(lambda: client.status(render.sume_job_id))
     except Closed as closed:
         return _postponed(render, hop, closed)
     except SumeError as error:
-        return _failed(render, hop, error)
-    if status.ending and (status.ending != Status.COMPLETED or status.result_ready):
-        return _ended(render, hop, status)
-    return _running(render, hop, status)
+        answer = error
+    following = record(render, answer)
+    return _go_on(hop, following.wait, following.steps)
 
 
 class Hop:
@@ -134,116 +133,14 @@ def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
     won = RenderJob.objects.postpone_read(
         render.pk, render.poll_count, render.next_poll_at, now + timedelta(seconds=wait)
     )
-    return _go_on(render, hop, wait, won)
-
-
-def _running(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
-    now = timezone.now()
-    # Rarely where an event will tell. If one has told, it is here before the reads know it.
-    awaits = render.by_webhook and not (render.asked_at or status.ending)
-    wait = clamp(
-        status.next_poll_after,
-        default=conf.DEFAULT_POLL_SECONDS,
-        shortest=max(_shortest_wait(render, now), conf.webhook_poll_seconds if awaits else 0),
-        longest=conf.MAX_POLL_SECONDS,
-    )
-    learned = {"sume_status": status.sume_status, "failed_reads": 0, "not_found_since": None}
-    won = _record(render, now, wait, where=Q(asked_at=render.asked_at), asked_at=None, **learned)
     if not won:
-        # Asked for since this read began, unless somebody else has read.
-        wait = conf.MIN_POLL_SECONDS
-        won = _record(render, now, wait, **learned)
-    if won and status.sume_status != render.sume_status:
-        RenderJob.objects.log(render.pk, "sume status", status.sume_status)
-    return _go_on(render, hop, wait, won)
+        return _go_on(hop, None, [])
+    return _go_on(hop, wait, cancel_if_asked(render))
 
 
-def _failed(render: RenderJob, hop: Hop, error: SumeError) -> list[Step]:
-    now = timezone.now()
-    since = (render.not_found_since or now) if isinstance(error, NotFound) else None
-    if since and (now - since).total_seconds() > conf.NOT_FOUND_GRACE_SECONDS:
-        return _lost(render, hop, now)
-    wait = back_off(
-        render.failed_reads + 1, base=conf.DEFAULT_POLL_SECONDS, longest=conf.MAX_POLL_SECONDS
-    )
-    if isinstance(error, BackOff):
-        wait = max(wait, error.retry_after or 0)
-    wait = clamp(
-        wait, default=wait, shortest=_shortest_wait(render, now), longest=conf.MAX_POLL_SECONDS
-    )
-    logger.warning("Reading render %s failed (%s); again in %.1f s.", render.pk, error.code, wait)
-    failures = render.failed_reads + 1
-    won = _record(render, now, wait, failed_reads=failures, not_found_since=since)
-    return _go_on(render, hop, wait, won)
-
-
-def _record(render: RenderJob, now: datetime, wait: float, **learned: Any) -> bool:
-    return RenderJob.objects.record_read(
-        render.pk,
-        render.poll_count,
-        now,
-        next_poll_at=now + timedelta(seconds=wait),
-        **learned,
-    )
-
-
-def _shortest_wait(render: RenderJob, now: datetime) -> float:
-    """Seconds; long for a job that Sume should have ended long ago."""
-    overdue = conf.OVERDUE_HOURS * 3600
-    if overdue and render.submitted_at and (now - render.submitted_at).total_seconds() > overdue:
-        return conf.MAX_POLL_SECONDS
-    return conf.MIN_POLL_SECONDS
-
-
-def _go_on(render: RenderJob, hop: Hop, wait: float, won: bool) -> list[Step]:
-    if not won:
-        hop.release()  # somebody else has read meanwhile, and that chain goes on
-        return []
-    steps = [hop.hand_on(wait)]
-    # Where no POST may be sent now, no message either: the next read looks again.
-    unanswered = render.cancel_requested_at and not render.cancel_answered_at
-    if unanswered and claims.cancels_left():
-        steps.append(Step("cancel", render.pk))
-    return steps
-
-
-def _lost(render: RenderJob, hop: Hop, now: datetime) -> list[Step]:
-    won = RenderJob.objects.end(
-        render.pk,
-        render.poll_count,
-        now,
-        Status.FAILED,
-        sume_status=render.sume_status,
-        code="job_not_found",
-        message="Sume no longer knows this job. Look into your Sume account before you retry: "
-        "a retry is a new job with a new bill.",
-    )
-    hop.release()
-    return _after_the_end(render) if won else []
-
-
-def _ended(render: RenderJob, hop: Hop, status: JobStatus) -> list[Step]:
-    assert status.ending is not None  # noqa: S101 (the caller looked)
-    completed = status.ending == Status.COMPLETED
-    won = RenderJob.objects.end(
-        render.pk,
-        render.poll_count,
-        timezone.now(),
-        status.ending,
-        sume_status=status.sume_status,
-        code="" if completed else status.fault.code,
-        message="" if completed else status.fault.message,
-        # Sume refunds what failed or was canceled.
-        cost=status.cost_usd_micros if completed else 0,
-    )
-    hop.release()
-    if not won:
-        return []
-    logger.info("Render %s %s.", render.pk, status.ending)
-    return _after_the_end(render)
-
-
-def _after_the_end(render: RenderJob) -> list[Step]:
-    """Finish it; and its place at Sume is free for the next in line."""
-    admission.freed()
-    return [Step("finish", render.pk), *claims.next_in_line()]
+def _go_on(hop: Hop, wait: float | None, steps: list[Step]) -> list[Step]:
+    """Hand the lease on; without a wait, give it back: it has ended, or another chain goes on."""
+    if wait is None:
+        hop.release()
+        return steps
+    return [hop.hand_on(wait), *steps]

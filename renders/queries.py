@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
 
-from renders.states import IN_FLIGHT, TERMINAL, WRITES, Status
+from renders.states import CANCELING, IN_FLIGHT, TERMINAL, WRITES, Status
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 # A person wants it canceled, and Sume certainly holds nothing for it.
@@ -124,6 +124,23 @@ class RenderQueries(models.QuerySet):
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""
         return self.filter(status=Status.SUBMITTED, asked_at__isnull=False)
+
+    def uncanceled(self) -> "RenderQueries":
+        """With Sume, and a person wants it canceled, and Sume has not answered to that."""
+        return self.filter(
+            status=Status.SUBMITTED,
+            cancel_requested_at__isnull=False,
+            cancel_answered_at__isnull=True,
+        )
+
+    def not_asked_to_cancel_since(self, moment: datetime) -> "RenderQueries":
+        """Sume was not asked after `moment` to cancel these."""
+        from renders.models import RenderEvent
+
+        asked = RenderEvent.objects.using(self.db).filter(
+            render=OuterRef("pk"), what=CANCELING, at__gt=moment
+        )
+        return self.filter(~Exists(asked))
 
     def unfinished_unsent(self, now: datetime) -> "RenderQueries":
         """Ended, but not handled, and Sume never had it."""

@@ -1,4 +1,6 @@
-"""Transitions: every change of a render's state; those on the way to Sume are in `sending`.
+"""Transitions: every change of a render's state.
+
+Those on the way to Sume are in `sending`, those of reads after which the job goes on in `reading`.
 
 A transition is one conditional UPDATE on the state it starts from; it returns whether this
 caller won, and only the winner does what follows. No other module writes `status`.
@@ -13,9 +15,8 @@ from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
-from renders.moves import ANY
 from renders.queries import HELD, HOLDABLE, WITHDRAWN
-from renders.sending import Sending
+from renders.reading import Reading
 from renders.states import TERMINAL, Status
 
 CANCELED = (Status.CANCELED, "Canceled before it was sent to Sume; nothing was billed.")
@@ -24,47 +25,8 @@ UNSENT = Q(outcome_unknown_at__isnull=True)
 CHOICE = 10
 
 
-class RenderQuerySet(Sending):
+class RenderQuerySet(Reading):
     """The named queries, and transitions of one row by its primary key."""
-
-    def record_read(
-        self,
-        pk: UUID,
-        sequence: int,
-        now: datetime,
-        *,
-        next_poll_at: datetime,
-        where: Q = ANY,
-        **learned: Any,
-    ) -> bool:
-        """Note a read after which the job still runs; `sequence` is the `poll_count` known.
-
-        `learned` is what else the read told: `sume_status`, `failed_reads`, `not_found_since`.
-        """
-        row = self.filter(where, pk=pk, status=Status.SUBMITTED, poll_count=sequence)
-        return bool(
-            row.update(
-                poll_count=sequence + 1,
-                last_polled_at=now,
-                next_poll_at=next_poll_at,
-                swept_at=None,
-                **learned,
-            )
-        )
-
-    def ask(self, pks: Iterable[UUID], now: datetime) -> int:
-        """Note that a read at once is asked for: a read under way, begun before, is not it."""
-        return self.filter(pk__in=list(pks), status=Status.SUBMITTED).update(asked_at=now)
-
-    def bring_forward(self, pks: Iterable[UUID], due: datetime) -> int:
-        """Move the next reads to `due`, those that would be later."""
-        later = self.filter(pk__in=list(pks), status=Status.SUBMITTED, next_poll_at__gt=due)
-        return later.update(next_poll_at=due, swept_at=None)
-
-    def postpone_read(self, pk: UUID, sequence: int, known: datetime, due: datetime) -> bool:
-        """Move the next read from `known` to `due`; nothing was read."""
-        row = self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence, next_poll_at=known)
-        return bool(row.update(next_poll_at=due, swept_at=None))
 
     def end(
         self,

@@ -40,7 +40,7 @@ def sweep() -> list[Step]:
     ]
     given_up = [pk for pk in _expired(now).pks(batch) if renders.give_up(pk, now)]
     unsent = [] if gate.closed(Sort.WRITES, now) else _waiting(now, before) or reaped[:1]
-    unpolled = renders.late(now, grace).not_swept_since(before).pks(batch)
+    unpolled = _unpolled(now, grace).not_swept_since(before).pks(batch)
     unfinished = renders.unhandled_late(now, grace).not_swept_since(before).pks(batch)
     renders.mark_swept([*unpolled, *unfinished], now)
 
@@ -66,6 +66,12 @@ def sweep() -> list[Step]:
 
 def _waiting(now: datetime, before: datetime) -> list[UUID]:
     return claims.line(now).waiting_since(before).pks(1)
+
+
+def _unpolled(now: datetime, grace: float) -> RenderQueries:
+    late = RenderJob.objects.late(now, grace)
+    # There the table itself says what is due.
+    return late.none() if conf.SCHEDULER == "database" else late
 
 
 def _expired(now: datetime) -> RenderQueries:

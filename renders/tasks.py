@@ -6,8 +6,7 @@ long as they take, and `renders.finish` for all that these must not hold up: fin
 the sweep.
 """
 
-from functools import lru_cache
-from typing import Any
+import logging
 from uuid import UUID
 
 from celery import shared_task
@@ -21,13 +20,14 @@ from renders import (
     scheduling,
     submission,
     sweep,
+    ticks,
+    upkeep,
 )
-from renders.connections import redis_client, sume
-from renders.lease import Leases
+from renders.conf import conf
+from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls, sume
 from renders.steps import Step
 
-LEASE_PREFIX = "sume:poll:"
-MEDIA_LEASE_PREFIX = "sume:media:"
+logger = logging.getLogger(__name__)
 
 
 @shared_task
@@ -41,19 +41,19 @@ def submit_render(render_id: str) -> str:
 @shared_task(ignore_result=True)
 def poll_render(render_id: str, token: str | None = None) -> None:
     """Read one job's status and schedule the next read, or the finish."""
-    _follow(polling.poll(UUID(render_id), token, sume(), _leases(redis_client(), LEASE_PREFIX)))
+    _follow(polling.poll(UUID(render_id), token, sume(), poll_leases()))
 
 
 @shared_task
 def finish_render(render_id: str) -> str:
     """Fetch an ended render's result and send its signals."""
-    return _follow(finishing.finish(UUID(render_id), sume(), _leases(redis_client(), LEASE_PREFIX)))
+    return _follow(finishing.finish(UUID(render_id), sume(), poll_leases()))
 
 
 @shared_task
 def save_media(render_id: str) -> str:
     """Store one picture or clip of a completed render."""
-    return _follow(saving.save(UUID(render_id), _leases(redis_client(), MEDIA_LEASE_PREFIX)))
+    return _follow(saving.save(UUID(render_id), media_leases()))
 
 
 @shared_task
@@ -66,7 +66,27 @@ def cancel_render(render_id: str) -> str:
 def sweep_renders() -> None:
     """Put back to work whatever stopped; beat sends this every `SWEEP_SECONDS`."""
     _follow(sweep.sweep())
+    try:
+        _tend()
+    except REDIS_DOWN as error:
+        logger.warning("Redis unreachable (%s): the next sweep tends it.", type(error).__name__)
     pruning.prune()  # last: if it fails, the repairs are under way
+
+
+@shared_task(ignore_result=True)
+def poll_due(chain: str, token: str | None = None) -> None:
+    """Read whatever the sorted set says is due, for a while; the next one of the chain follows."""
+    ticks.tick(chain, token, scheduling.follow, scheduling.tick_again)
+
+
+def _tend() -> None:
+    """Look after the sorted set: keep it true, or hand over what is left in it."""
+    if conf.SCHEDULER == "countdown":
+        upkeep.drain(polls(), scheduling.follow)
+    elif conf.SCHEDULER == "sortedset":
+        upkeep.keep(polls())
+        for number in range(conf.TICKS):
+            scheduling.tick_again(str(number))
 
 
 def _follow(steps: list[Step]) -> str:
@@ -78,8 +98,3 @@ def _follow(steps: list[Step]) -> str:
 def _in_words(step: Step) -> str:
     when = f"in {step.after:.1f} s" if step.after else "now"
     return f"{step.do} {str(step.render_id)[:8]} {when}"
-
-
-@lru_cache(maxsize=8)
-def _leases(client: Any, prefix: str) -> Leases:
-    return Leases(client, prefix)

@@ -10,6 +10,8 @@ from renders.hiding import Hidden
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 
+SCHEDULERS = ("countdown", "sortedset", "database")
+
 
 def seconds(value: object) -> float:
     """A finite number of seconds, zero or more."""
@@ -64,6 +66,14 @@ def plan(value: object) -> str:
     name = str(value).strip().lower()
     if name not in PLANS:
         raise ValueError(f"one of {', '.join(PLANS)} is needed")
+    return name
+
+
+def scheduler(value: object) -> str:
+    """One of the ways to have what is due done."""
+    name = str(value).strip().lower()
+    if name not in SCHEDULERS:
+        raise ValueError(f"one of {', '.join(SCHEDULERS)} is needed")
     return name
 
 

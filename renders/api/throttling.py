@@ -11,7 +11,7 @@ from typing import Any
 
 from renders.api.problems import Problem
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, redis_client
+from renders.connections import REDIS_DOWN, redis_client, uses_redis
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def count_refusal(address: str) -> None:
 
 
 def _count(name: str, limit: int) -> Quota | None:
-    if time.monotonic() < _Rest.until:
+    if not uses_redis() or time.monotonic() < _Rest.until:
         return None
     try:
         count, left = redis_client().eval(_COUNT, 1, KEY + name, WINDOW_SECONDS * 1000)

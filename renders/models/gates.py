@@ -29,6 +29,9 @@ class Gate(models.Model):
         null=True, editable=False, help_text="Places left in Sume's queue, as last told."
     )
     capacity_at = models.DateTimeField(null=True, editable=False)
+    # Reads taken from the budget of one span of time, counted here where there is no Redis.
+    span = models.BigIntegerField(default=0, editable=False)
+    span_taken = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         verbose_name_plural = "gate"

@@ -141,7 +141,7 @@ def test_a_slow_download_holds_up_no_other_render_and_survives_its_worker(stack:
 
     stack.kill(media_worker)
     stack.worker("-Q", "renders.media", "-c1")
-    redis_client().delete(f"{tasks.MEDIA_LEASE_PREFIX}{slow.pk}")  # as if its time were over
+    redis_client().delete(f"sume:media:{slow.pk}")  # as if its time were over
     age(next_poll_at=120)
     stack.until_handled()
 

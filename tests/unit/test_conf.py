@@ -15,6 +15,7 @@ from renders.values import (
     hours,
     plan,
     redis_address,
+    scheduler,
     seconds,
     secret,
     text,
@@ -32,11 +33,12 @@ def read_by(parse) -> list[str]:
 SECONDS, COUNTS, FLAGS = read_by(seconds), read_by(count), read_by(flag)
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
-HOSTS = read_by(hosts)
+HOSTS, SCHEDULERS = read_by(hosts), read_by(scheduler)
 
 
 def test_these_tests_know_every_setting():
-    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *PLANS, *ADDRESSES, *HOSTS]) == NAMES
+    words = [*PLANS, *SCHEDULERS]
+    assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *words, *ADDRESSES, *HOSTS]) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -285,3 +287,23 @@ def test_what_is_neither_host_nor_network_is_told(settings, given):
 
     with pytest.raises(ImproperlyConfigured, match=r"a list like 10\.0\.0\.0/8"):
         _ = conf.private_hosts
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("sortedset", "sortedset"), (" Database ", "database"), ("COUNTDOWN", "countdown")],
+)
+def test_a_scheduler_is_read(settings, name, given, value):
+    settings.RENDERS = {name: given}
+
+    assert getattr(conf, name) == value
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+@pytest.mark.parametrize("given", ["", "celery", "sorted set", 1])
+def test_an_unknown_scheduler_is_refused_with_those_that_are_known(settings, name, given):
+    settings.RENDERS = {name: given}
+
+    with pytest.raises(ImproperlyConfigured, match="one of countdown, sortedset, database"):
+        getattr(conf, name)

@@ -9,6 +9,7 @@ from django.contrib.auth.models import AnonymousUser, Permission
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries
 from renders.querysets import RenderQuerySet
+from renders.reading import Reading
 from renders.sending import Sending
 from renders.states import TERMINAL, Status
 from tests.unit.test_models import NOW, stored
@@ -160,11 +161,11 @@ def test_a_transition_wins_from_its_own_states_alone(call, start, after, event, 
 
 
 def test_these_tests_know_every_transition():
-    names = {**vars(RenderQuerySet), **vars(Sending)}
+    names = {**vars(RenderQuerySet), **vars(Reading), **vars(Sending)}
     public = {name for name in names if not name.startswith("_")}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
-    others |= {"keep_artifact"}
+    others |= {"keep_artifact", "record", "record_reads", "take_due", "give_back"}
     of_many = {name for name in public if name.endswith("_many")}
     assert {name.split(" ")[0] for name in TRANSITIONS} == public - others - of_many
     assert {name.split(" ")[0] for name in OF_MANY} == of_many

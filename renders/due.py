@@ -1,0 +1,176 @@
+"""Renders whose read is due, each for one reader: from the sorted set, or from the table.
+
+A reader takes some, reads them, writes down what they told, and settles: then the queue knows
+when each is due next. What is never settled is due again when the lease is over.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from django.utils import timezone
+
+from renders.conf import conf
+from renders.connections import REDIS_DOWN
+from renders.lease import Leases
+from renders.models import RenderJob
+from renders.sortedset import SortedSet
+from renders.states import Status
+
+logger = logging.getLogger(__name__)
+
+# All that a read and what follows it need of a row.
+FIELDS = (
+    "status",
+    "sume_job_id",
+    "sume_status",
+    "by_webhook",
+    "asked_at",
+    "submitted_at",
+    "next_poll_at",
+    "poll_count",
+    "failed_reads",
+    "not_found_since",
+    "cancel_requested_at",
+    "cancel_answered_at",
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """One render that this reader may read now, and nobody else."""
+
+    render: RenderJob
+    taken_at: datetime | None = None
+    """When it was taken from the table."""
+    lease_ends: float | None = None
+    """Where it stands in the sorted set meanwhile."""
+    token: str | None = None
+    """Of the lease that chains of messages know, too."""
+
+
+class Queue(Protocol):
+    """Where readers find what is due. Times are Unix seconds."""
+
+    next_due: float | None
+    """When to look again, as the last `take` told; None: nothing waits."""
+    idle_seconds: float
+    """Others may add what is due earlier: look again after this time at the latest."""
+
+    def take(self, limit: int) -> list[Held]:
+        """Up to `limit` that are due."""
+
+    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+        """These are written down: each is due again in so many seconds, or no more for us."""
+
+    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+        """These were not read; they are due again in so many seconds."""
+
+
+class TableQueue:
+    """The table itself: for a site without Redis, and where Redis is away."""
+
+    idle_seconds = 0.25
+
+    def __init__(self) -> None:
+        self.next_due: float | None = None
+
+    def take(self, limit: int) -> list[Held]:
+        now = timezone.now()
+        rows = RenderJob.objects.only(*FIELDS).take_due(now, conf.grace_seconds, limit)
+        if len(rows) < limit:
+            later = RenderJob.objects.filter(status=Status.SUBMITTED, next_poll_at__gt=now)
+            first = later.order_by("next_poll_at").values_list("next_poll_at", flat=True).first()
+            self.next_due = first.timestamp() if first else None
+        else:
+            self.next_due = now.timestamp()
+        return [Held(row, taken_at=now) for row in rows]
+
+    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+        """What was written down is on the row."""
+
+    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+        for moment in {one.taken_at for one in held if one.taken_at}:
+            pks = [one.render.pk for one in held if one.taken_at == moment]
+            RenderJob.objects.give_back(pks, moment)
+
+
+class SetQueue:
+    """The sorted set; while Redis is away, the table."""
+
+    idle_seconds = 0.05
+
+    def __init__(self, polls: SortedSet, leases: Leases) -> None:
+        self.next_due: float | None = None
+        self._polls = polls
+        self._leases = leases
+        self._table = TableQueue()
+
+    def take(self, limit: int) -> list[Held]:
+        now, life = time.time(), conf.grace_seconds
+        try:
+            taken = self._polls.take(now, limit, life)
+            self.next_due = taken.next_due
+            return self._lease(taken.ids, taken.lease_ends, life) if taken.ids else []
+        except REDIS_DOWN as error:
+            logger.warning(
+                "Redis unreachable (%s): the database says what is due.", type(error).__name__
+            )
+            held = self._table.take(limit)
+            self.next_due = self._table.next_due
+            return held
+
+    def _lease(self, ids: Sequence[UUID], ends: float, life: float) -> list[Held]:
+        """Those that are to be read now and that no chain of messages reads."""
+        rows = RenderJob.objects.only(*FIELDS).filter(pk__in=ids, status=Status.SUBMITTED)
+        found = {row.pk: row for row in rows}
+        now = timezone.now()
+        early: list[tuple[UUID, float, float | None]] = []
+        ready: list[RenderJob] = []
+        for row in found.values():
+            due = row.next_poll_at or now
+            if due > now:
+                early.append((row.pk, ends, due.timestamp()))
+            else:
+                ready.append(row)
+        tokens = self._leases.acquire_many([str(row.pk) for row in ready], life)
+        for row in ready:
+            # A chain that waits for its time is overtaken where a read at once was asked for.
+            name = str(row.pk)
+            asked = row.asked_at and name not in tokens
+            if asked and (token := self._leases.overtake(name, life)):
+                tokens[name] = token
+        self._polls.settle([*early, *((pk, ends, None) for pk in ids if pk not in found)])
+        return [
+            Held(row, lease_ends=ends, token=tokens[str(row.pk)])
+            for row in ready
+            if str(row.pk) in tokens
+        ]
+
+    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+        now = time.time()
+        try:
+            self._polls.settle(
+                (
+                    held.render.pk,
+                    held.lease_ends or 0.0,
+                    None if seconds is None else now + seconds,
+                )
+                for held, seconds in read
+            )
+            self._leases.release_many(
+                {str(held.render.pk): held.token for held, _ in read if held.token}
+            )
+        except REDIS_DOWN as error:
+            logger.warning(
+                "Redis unreachable (%s): the sweep puts back what the set does not know.",
+                type(error).__name__,
+            )
+
+    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+        self._table.give_back(held, seconds)
+        self.settle([(one, seconds) for one in held])

@@ -1,0 +1,69 @@
+"""`manage.py pollrenders`: reads whatever the sorted set says is due."""
+
+import logging
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError, close_old_connections
+
+from renders import scheduling
+from renders.conf import conf
+from renders.connections import poll_leases, polls, sume
+from renders.due import SetQueue
+from renders.management.counts import count
+from renders.reader import Reader
+from renders.stopping import Stopping
+
+logger = logging.getLogger(__name__)
+TURN_SECONDS = 0.1
+REST_SECONDS = 1.0
+
+
+class Command(BaseCommand):
+    """Read until Ctrl-C or SIGTERM. Several side by side share the work."""
+
+    help = (
+        "Read the jobs that are due in the sorted set (RENDERS_SCHEDULER=sortedset), many at "
+        "once. Workers and beat run beside it. Ctrl-C ends it after the reads under way; a second "
+        "one at once (status 130)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--slots",
+            type=count,
+            help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
+        )
+
+    def handle(self, *args: Any, slots: int | None, **options: Any) -> None:
+        if conf.SCHEDULER != "sortedset":
+            raise CommandError(
+                f"RENDERS_SCHEDULER is {conf.SCHEDULER}: nothing comes into the sorted set. "
+                "Set it to sortedset for this command, the web server, the workers and beat."
+            )
+        slots = slots or conf.READS_AT_ONCE
+        reader = Reader(
+            SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=scheduling.follow
+        )
+        self._say(f"Reading what is due, up to {slots} jobs at once. Ctrl-C ends it.")
+        with Stopping(
+            lambda: self._say(f"Ending after {reader.busy} reads. Ctrl-C: at once.")
+        ) as stop:
+            while not stop.asked:
+                self._turn(reader)
+            whole = reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
+        self._say("Ended." if whole else "Ended; what was not answered is read again.")
+
+    def _turn(self, reader: Reader) -> None:
+        try:
+            reader.turn(TURN_SECONDS)
+        except (DatabaseError, InterfaceError) as error:
+            # What was under way is due again when its lease is over.
+            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            close_old_connections()
+            time.sleep(REST_SECONDS)
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,56 @@
+"""`manage.py runrenders`: everything in one process, by the table alone."""
+
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from renders.conf import conf
+from renders.connections import sume
+from renders.listening import Listener
+from renders.management.counts import count
+from renders.running import Runner
+from renders.stopping import Stopping
+
+
+class Command(BaseCommand):
+    """Run until Ctrl-C or SIGTERM. On PostgreSQL, several side by side share the work."""
+
+    help = (
+        "Send, read and finish renders by the database alone, without Celery and Redis. Set "
+        "RENDERS_SCHEDULER=database for the web server. Ctrl-C ends it after what is under way; "
+        "a second one at once (status 130)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--slots",
+            type=count,
+            help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
+        )
+
+    def handle(self, *args: Any, slots: int | None, **options: Any) -> None:
+        if conf.SCHEDULER != "database":
+            self._say(
+                f"RENDERS_SCHEDULER is {conf.SCHEDULER}: set it to database for the web server, "
+                "or it looks for a broker at each new render."
+            )
+            settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+        slots = slots or conf.READS_AT_ONCE
+        listener = Listener()
+        listener.start()
+        runner = Runner(sume(), slots=slots, awakened=listener.heard)
+        self._say(f"Sending, reading (up to {slots} jobs at once), finishing. Ctrl-C ends it.")
+        with Stopping(
+            lambda: self._say(f"Ending after {runner.busy} steps. Ctrl-C: at once.")
+        ) as stop:
+            while not stop.asked:
+                runner.turn()
+            longest = max(conf.REQUEST_TIMEOUT_SECONDS, conf.MEDIA_TIMEOUT_SECONDS)
+            whole = runner.finish(time.monotonic() + longest + 1)
+        self._say("Ended." if whole else "Ended; others go on with what was not done.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,161 @@
+"""Reads many jobs at once: takes what is due, asks Sume in threads, writes the answers down.
+
+The threads do nothing but wait for Sume. Database and Redis are asked by the one who calls
+`turn`, for many renders in one command, so a process needs one connection to each however many
+reads are under way.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+
+from renders import reads
+from renders.client import SumeClient
+from renders.due import Held, Queue
+from renders.exceptions import OutcomeUnknown, Paused, SumeError
+from renders.learning import Answer
+from renders.recording import Next, record, record_many
+from renders.steps import Step
+from renders.threads import Threads
+
+logger = logging.getLogger(__name__)
+
+# Rows that one statement takes, or writes.
+BATCH = 100
+# Answers that come within this time are written together.
+GATHER_SECONDS = 0.01
+# Reads that are not allowed now come back after so long, or sooner.
+LONGEST_REST_SECONDS = 5.0
+SHORTEST_REST_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class _Asked:
+    held: Held
+    probe: bool
+
+
+class Reader:
+    """Up to `slots` reads under way. `follow` has the steps taken that follow a read."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        client: SumeClient,
+        *,
+        slots: int,
+        follow: Callable[[Sequence[Step]], None],
+    ) -> None:
+        self._queue = queue
+        self._client = client
+        self._follow = follow
+        self._threads: Threads[_Asked, tuple[_Asked, Answer]] = Threads(self._ask, slots, "read")
+        self._look_at = 0.0
+
+    @property
+    def busy(self) -> int:
+        """How many reads are under way."""
+        return self._threads.busy
+
+    @property
+    def next_due(self) -> float | None:
+        """When the next read is due, as far as known (Unix seconds); None: nothing waits."""
+        return self._queue.next_due
+
+    def turn(self, longest: float, *, take: bool = True) -> int:
+        """Begin what is due, write down what is answered; returns how many were.
+
+        Waits at most `longest` seconds for something to do. Raises what the database raises.
+        """
+        now = time.time()
+        if take and self._threads.free > 0 and now >= self._look_at:
+            self._begin(now)
+        wait = longest
+        if take and self._threads.free > 0:
+            wait = min(longest, max(0.0, self._look_at - time.time()))
+        if not self._threads.busy:
+            time.sleep(wait)
+            return 0
+        found = self._threads.get(wait, 1)
+        if not found:
+            return 0
+        if self._threads.busy and len(found) < BATCH:
+            time.sleep(GATHER_SECONDS)
+        found += self._threads.get(0, BATCH - 1)
+        self._write(found)
+        return len(found)
+
+    def finish(self, until: float) -> bool:
+        """Take nothing more, and wait for what is under way; whether all of it was answered.
+
+        `until` is on the monotonic clock.
+        """
+        while self._threads.busy and time.monotonic() < until:
+            self.turn(0.1, take=False)
+        self._threads.end()
+        return not self._threads.busy
+
+    def _begin(self, now: float) -> None:
+        limit = min(self._threads.free, BATCH)
+        held = self._queue.take(limit)
+        due = self._queue.next_due
+        self._look_at = min(due or float("inf"), now + self._queue.idle_seconds)
+        if not held:
+            return
+        admission = reads.admit(len(held))
+        for one in held[: admission.count]:
+            self._threads.put(_Asked(one, admission.probe))
+        if rest := held[admission.count :]:
+            until = admission.closed.until if admission.closed else None
+            left = (until - timezone.now()).total_seconds() if until else 0.0
+            seconds = min(max(left, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS)
+            self._queue.give_back(rest, seconds)
+            self._look_at = now + seconds
+
+    def _ask(self, asked: _Asked) -> tuple[_Asked, Answer]:
+        answer: Answer
+        try:
+            answer = self._client.status(asked.held.render.sume_job_id)
+        except SumeError as error:
+            answer = error
+        except Exception as error:
+            logger.exception("Reading render %s failed.", asked.held.render.pk)
+            answer = OutcomeUnknown(f"The read failed ({type(error).__name__}).", code="no_answer")
+        return asked, answer
+
+    def _write(self, found: Sequence[tuple[_Asked, Answer]]) -> None:
+        for asked, answer in found:
+            error = answer if isinstance(answer, SumeError) else None
+            if asked.probe or isinstance(error, Paused):
+                reads.answered(asked.probe, error)
+        following = _record([(asked.held, answer) for asked, answer in found])
+        self._queue.settle(
+            [(asked.held, told.wait) for (asked, _), told in zip(found, following, strict=True)]
+        )
+        if steps := [step for told in following for step in told.steps]:
+            self._follow(steps)
+
+
+def _record(answers: Sequence[tuple[Held, Answer]]) -> list[Next]:
+    """Together; where that fails, each by itself, so that one render cannot hold up the others."""
+    try:
+        return record_many([(held.render, answer) for held, answer in answers])
+    except (OperationalError, InterfaceError):
+        raise  # the database is away: what is due again when the lease is over
+    except Exception:
+        logger.exception("Writing down %d reads failed; each by itself now.", len(answers))
+    return [_record_one(held, answer) for held, answer in answers]
+
+
+def _record_one(held: Held, answer: Answer) -> Next:
+    try:
+        return record(held.render, answer)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("Writing down a read of render %s failed.", held.render.pk)
+        return Next()

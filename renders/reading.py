@@ -1,0 +1,163 @@
+"""What happens to a row while Sume holds its job: taken for a read, read, read once more.
+
+None of it changes the status; the end does, in `querysets`.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import Q
+
+from renders.moves import ANY
+from renders.sending import Sending
+from renders.states import Status
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a read told about a job that goes on, and which row it was made from."""
+
+    pk: UUID
+    sequence: int
+    """The `poll_count` before the read."""
+    asked_at: datetime | None
+    """The row's before the read: who asks since then has not had it."""
+    next_poll_at: datetime
+    sume_status: str
+    failed_reads: int
+    not_found_since: datetime | None
+    answered: bool
+
+
+class Reading(Sending):
+    """The transitions of reads."""
+
+    def record_read(
+        self,
+        pk: UUID,
+        sequence: int,
+        now: datetime,
+        *,
+        next_poll_at: datetime,
+        where: Q = ANY,
+        **learned: Any,
+    ) -> bool:
+        """Note a read after which the job still runs; `sequence` is the `poll_count` known.
+
+        `learned` is what else the read told: `sume_status`, `failed_reads`, `not_found_since`.
+        """
+        row = self.filter(where, pk=pk, status=Status.SUBMITTED, poll_count=sequence)
+        return bool(
+            row.update(
+                poll_count=sequence + 1,
+                last_polled_at=now,
+                next_poll_at=next_poll_at,
+                swept_at=None,
+                **learned,
+            )
+        )
+
+    def record(self, one: Heard, now: datetime) -> bool:
+        """As `record_read`; loses too where somebody has asked for a read since this one began."""
+        asked: dict[str, Any] = {}
+        if one.answered:
+            asked = {"where": Q(asked_at=one.asked_at), "asked_at": None}
+        return self.record_read(
+            one.pk,
+            one.sequence,
+            now,
+            next_poll_at=one.next_poll_at,
+            sume_status=one.sume_status,
+            failed_reads=one.failed_reads,
+            not_found_since=one.not_found_since,
+            **asked,
+        )
+
+    def record_reads(self, heard: Collection[Heard], now: datetime) -> set[UUID]:
+        """As `record_read`, for many at once; returns those that this caller won.
+
+        Where the database can, one statement. It waits for no row while it holds others: what
+        somebody else holds just now, or was asked for meanwhile, is not among them.
+        """
+        if connections[self.db].vendor != "postgresql":
+            with transaction.atomic(using=self.db):
+                return {one.pk for one in heard if self.record(one, now)}
+        table = self.model._meta.db_table
+        columns = zip(
+            *(
+                (
+                    one.pk,
+                    one.sequence,
+                    one.asked_at,
+                    one.next_poll_at,
+                    one.sume_status,
+                    one.failed_reads,
+                    one.not_found_since,
+                    one.answered,
+                )
+                for one in heard
+            ),
+            strict=True,
+        )
+        values = [list(column) for column in columns]
+        if not values:
+            return set()
+        with connections[self.db].cursor() as cursor:
+            cursor.execute(
+                f"WITH heard AS MATERIALIZED (SELECT * FROM unnest(%s::uuid[], %s::int[], "  # noqa: S608 (no value in it)
+                "%s::timestamptz[], %s::timestamptz[], %s::text[], %s::int[], "
+                "%s::timestamptz[], %s::bool[]) AS heard("
+                "id, sequence, asked_at, due, word, failures, missing, answered)), "
+                f"free AS MATERIALIZED (SELECT {table}.id FROM {table} "
+                f"JOIN heard ON {table}.id = heard.id WHERE status = %s "
+                f"AND poll_count = sequence FOR NO KEY UPDATE OF {table} SKIP LOCKED) "
+                f"UPDATE {table} SET poll_count = sequence + 1, last_polled_at = %s, "
+                "next_poll_at = due, swept_at = NULL, sume_status = word, "
+                "failed_reads = failures, not_found_since = missing, "
+                f"asked_at = CASE WHEN answered THEN NULL ELSE {table}.asked_at END "
+                f"FROM heard JOIN free ON heard.id = free.id WHERE {table}.id = heard.id "
+                f"AND status = %s AND poll_count = sequence AND "
+                f"(NOT answered OR {table}.asked_at IS NOT DISTINCT FROM heard.asked_at) "
+                f"RETURNING {table}.id",
+                [*values, Status.SUBMITTED, now, Status.SUBMITTED],
+            )
+            return {pk for (pk,) in cursor.fetchall()}
+
+    def ask(self, pks: Iterable[UUID], now: datetime) -> int:
+        """Note that a read at once is asked for: a read under way, begun before, is not it."""
+        return self.filter(pk__in=list(pks), status=Status.SUBMITTED).update(asked_at=now)
+
+    def bring_forward(self, pks: Iterable[UUID], due: datetime) -> int:
+        """Move the next reads to `due`, those that would be later."""
+        later = self.filter(pk__in=list(pks), status=Status.SUBMITTED, next_poll_at__gt=due)
+        return later.update(next_poll_at=due, swept_at=None)
+
+    def postpone_read(self, pk: UUID, sequence: int, known: datetime, due: datetime) -> bool:
+        """Move the next read from `known` to `due`; nothing was read."""
+        row = self.filter(pk=pk, status=Status.SUBMITTED, poll_count=sequence, next_poll_at=known)
+        return bool(row.update(next_poll_at=due, swept_at=None))
+
+    def take_due(self, now: datetime, patience: float, limit: int) -> list[Any]:
+        """Up to `limit` renders whose read is due, each given to one caller.
+
+        The others do not see them until they are read, or `patience` seconds are over.
+        """
+        free = self.filter(status=Status.SUBMITTED, next_poll_at__lte=now).not_swept_since(
+            now - timedelta(seconds=patience)
+        )
+        free = free.order_by("next_poll_at")
+        if not connections[self.db].features.has_select_for_update_skip_locked:
+            pks = [pk for pk in free.pks(limit) if free.filter(pk=pk).update(swept_at=now)]
+            return list(self.filter(pk__in=pks))
+        with transaction.atomic(using=self.db):
+            rows = list(free.select_for_update(no_key=True, skip_locked=True)[:limit])
+            self.filter(pk__in=[row.pk for row in rows]).update(swept_at=now)
+        return rows
+
+    def give_back(self, pks: Collection[UUID], taken_at: datetime) -> int:
+        """Let others read what was taken and not read."""
+        return self.filter(pk__in=pks, swept_at=taken_at).update(swept_at=None)

@@ -1,0 +1,152 @@
+"""May Sume be read now? Pauses, the minute's budget of GETs, one at a time after a refusal.
+
+Asked before each read, or once for many. Redis keeps the count, and for a moment that the gate
+is open; where it is away or not used, the database is asked, and keeps the count for those
+that read without it.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders.conf import conf
+from renders.connections import REDIS_DOWN, redis_client, uses_redis
+from renders.exceptions import Closed, NotReady, Paused, Rejected, SumeError
+from renders.gate import (
+    KEY,
+    WINDOW_SECONDS,
+    failed,
+    kept,
+    lock,
+    passed,
+    pause,
+    shut,
+    tell_open,
+    trying,
+)
+from renders.models import Gate
+from renders.states import Sort
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+# Takes what is left of so many, and says how much that was.
+_TAKE = """
+local left = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[1]) or '0')
+local taken = math.max(0, math.min(left, tonumber(ARGV[2])))
+if taken > 0 then
+  redis.call('INCRBY', KEYS[1], taken)
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
+end
+return taken
+"""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """How many reads may be sent now; `closed` says why not all that were asked for."""
+
+    count: int = 0
+    probe: bool = False
+    """The one read tries whether a refusal is over: `answered` must follow."""
+    closed: Closed | None = None
+
+
+def read(ask: Callable[[], T]) -> T:
+    """Send one read to Sume, if reads may be sent now. Raises `Closed`, and what `ask` raises."""
+    admission = admit(1)
+    if admission.closed:
+        raise admission.closed
+    try:
+        answer = ask()
+    except SumeError as error:
+        answered(admission.probe, error)
+        raise
+    answered(admission.probe, None)
+    return answer
+
+
+def admit(wanted: int) -> Admission:
+    """Take up to `wanted` reads from the minute, if reads may be sent now."""
+    now = timezone.now()
+    told = kept(Sort.READS, now)
+    if isinstance(told, Closed):
+        return Admission(closed=told)
+    gate = None
+    if told is None:
+        gate = Gate.objects.filter(pk=Sort.READS).first()
+        if pausing := shut(gate, now):
+            return Admission(closed=pausing)
+        if gate is None or not gate.refusals:
+            tell_open(Sort.READS)
+    probe = gate is not None and gate.refusals > 0
+    count = _take(1 if probe else wanted, now)
+    if not count:
+        closed = Closed(
+            "More reads than Sume allows in a minute.", code="read_budget", until=_next_span(now)
+        )
+        return Admission(closed=closed)
+    if gate is None or not probe:
+        return Admission(count)
+    known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
+    free = Gate.objects.filter(pk=Sort.READS, probe_until=known)
+    if trying(gate, now) or not free.update(probe_until=until):
+        closed = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
+        return Admission(closed=closed)
+    return Admission(1, probe=True)
+
+
+def answered(probe: bool, error: SumeError | None) -> None:
+    """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
+    if isinstance(error, Paused):
+        pause(Sort.READS, error)
+    elif probe and (error is None or isinstance(error, Rejected | NotReady)):
+        passed(Sort.READS)  # an answer, to a key that is taken
+    elif probe:
+        failed(Sort.READS)
+
+
+# --- The budget -------------------------------------------------------------------------------
+
+
+def _take(wanted: int, now: datetime) -> int:
+    """How many of so many reads the budget still holds; they are taken from it.
+
+    Spread over the minute: so many in each second, or in the span that allows one.
+    """
+    span = _span()
+    most, number = int(conf.reads_per_minute * span // WINDOW_SECONDS), int(now.timestamp() // span)
+    if uses_redis():
+        try:
+            script = _script(redis_client())
+            return int(script(keys=[f"{KEY}reads:{number}"], args=[most, wanted, span + 5]))
+        except REDIS_DOWN as error:
+            logger.warning("Redis unreachable (%s): the database counts.", type(error).__name__)
+    with transaction.atomic():
+        gate = lock(Sort.READS)
+        taken = gate.span_taken if gate.span == number else 0
+        count = max(0, min(wanted, most - taken))
+        Gate.objects.filter(pk=Sort.READS).update(span=number, span_taken=taken + count)
+    return count
+
+
+def _span() -> int:
+    """Seconds over which reads are counted."""
+    return max(1, math.ceil(WINDOW_SECONDS / conf.reads_per_minute))
+
+
+def _next_span(now: datetime) -> datetime:
+    span = _span()
+    return datetime.fromtimestamp((now.timestamp() // span + 1) * span, UTC)
+
+
+@lru_cache(maxsize=8)
+def _script(client: Any) -> Any:
+    return client.register_script(_TAKE)

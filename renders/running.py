@@ -1,0 +1,154 @@
+"""All steps of all renders in one process, by the table alone: no Celery, no Redis.
+
+What is to be read is taken from the table by the reader. What else follows waits in this
+process for its time; what another process left undone, or a web process made, is looked for.
+Several processes share the work: each row is claimed by one.
+"""
+
+import heapq
+import itertools
+import logging
+import queue
+import time
+from collections.abc import Callable, Sequence
+
+from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.utils import timezone
+
+from renders import backlog, cancellation, finishing, pruning, saving, submission, sweep
+from renders.client import SumeClient
+from renders.conf import conf
+from renders.due import TableQueue
+from renders.lease import Unshared
+from renders.models import RenderJob
+from renders.reader import Reader
+from renders.steps import Step
+from renders.threads import Threads
+
+logger = logging.getLogger(__name__)
+
+# Threads for what is sent and finished, and for downloads, which take as long as they take.
+WORKERS = 8
+SAVERS = 4
+# How often the table is asked what there is to do, unless somebody wakes us up.
+LOOK_SECONDS = 0.5
+TURN_SECONDS = 0.1
+# After an outage of the database.
+REST_SECONDS = 1.0
+DATABASE_AWAY = (DatabaseError, InterfaceError)
+
+
+class Runner:
+    """The steps of renders. `awakened` tells whether somebody has something to do for us."""
+
+    def __init__(
+        self, client: SumeClient, *, slots: int, awakened: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._client = client
+        self._awakened = awakened
+        self._reader = Reader(TableQueue(), client, slots=slots, follow=self._put)
+        self._workers = Threads(self._take, WORKERS, "work")
+        self._savers = Threads(self._take, SAVERS, "save")
+        self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
+        self._heap: list[tuple[float, int, Step]] = []
+        self._order = itertools.count()
+        self._submits = 0
+        self._look_at = self._sweep_at = 0.0
+
+    @property
+    def busy(self) -> int:
+        """How many reads and other steps are under way."""
+        return self._reader.busy + self._workers.busy + self._savers.busy
+
+    def turn(self) -> None:
+        """Do what is due now. Lives through an outage of the database."""
+        try:
+            self._look()
+            self._start()
+            self._reader.turn(0.0 if self._workers.busy else self._patience())
+            self._collect(TURN_SECONDS / 10)
+        except DATABASE_AWAY as error:
+            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            close_old_connections()
+            time.sleep(REST_SECONDS)
+
+    def finish(self, until: float) -> bool:
+        """Begin nothing more, wait for what is under way; whether all of it was done.
+
+        `until` is on the monotonic clock.
+        """
+        while (self._workers.busy or self._savers.busy) and time.monotonic() < until:
+            self._collect(TURN_SECONDS)
+        try:
+            done = self._reader.finish(until)
+        except DATABASE_AWAY:
+            done = False
+        return done and not self.busy
+
+    def _patience(self) -> float:
+        """How long nothing but reads can happen."""
+        first = self._heap[0][0] if self._heap else float("inf")
+        return max(0.0, min(TURN_SECONDS, min(first, self._look_at) - time.monotonic()))
+
+    def _put(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if step.do != "poll":  # the reader finds it in the table
+                due = time.monotonic() + step.after
+                heapq.heappush(self._heap, (due, next(self._order), step))
+                self._submits += step.do == "submit"
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now >= self._sweep_at:
+            self._sweep_at = now + conf.SWEEP_SECONDS
+            self._put(sweep.sweep())
+            pruning.prune()
+        if now >= self._look_at or self._awakened():
+            self._look_at = now + LOOK_SECONDS
+            self._put(backlog.find(submits=not self._submits))
+
+    def _start(self) -> None:
+        while not self._early.empty():
+            self._put([self._early.get()])
+        waiting = []
+        while self._heap and self._heap[0][0] <= time.monotonic():
+            entry = heapq.heappop(self._heap)
+            threads = self._savers if entry[2].do == "media" else self._workers
+            if threads.free > 0:
+                threads.put(entry[2])
+            else:
+                waiting.append(entry)
+        for entry in waiting:
+            heapq.heappush(self._heap, entry)
+
+    def _collect(self, seconds: float) -> None:
+        for threads in (self._workers, self._savers):
+            wait = seconds if threads.busy and threads is self._workers else 0.0
+            for step, following in threads.get(wait, WORKERS):
+                self._submits -= step.do == "submit"
+                self._put(following)
+
+    def _take(self, step: Step) -> tuple[Step, list[Step]]:
+        """Take one step, in a thread; an exception is logged, and the sweep comes back to it."""
+        try:
+            close_old_connections()
+            return step, self._do(step)
+        except Exception:
+            logger.exception("The step %s of render %s failed.", step.do, step.render_id)
+            return step, []
+        finally:
+            close_old_connections()
+
+    def _do(self, step: Step) -> list[Step]:
+        if step.do == "submit":
+            claim = submission.begin(step.render_id)
+            for following in claim.steps:
+                self._early.put(following)  # the next one starts while this one is on its way
+            return submission.send(claim, self._client)
+        if step.do == "cancel":
+            return cancellation.cancel(step.render_id, self._client)
+        # Others who look for what stopped shall leave it to us.
+        RenderJob.objects.mark_swept([step.render_id], timezone.now())
+        if step.do == "media":
+            return saving.save(step.render_id, Unshared())
+        return finishing.finish(step.render_id, self._client, Unshared())
