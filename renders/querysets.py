@@ -53,6 +53,7 @@ class RenderQuerySet(Reading):
             cost_usd_micros=cost,
             poll_count=sequence + 1,
             last_polled_at=now,
+            taken_at=None,
             asked_at=None,
         )
 

@@ -56,6 +56,7 @@ class Reading(Sending):
                 poll_count=sequence + 1,
                 last_polled_at=now,
                 next_poll_at=next_poll_at,
+                taken_at=None,
                 swept_at=None,
                 **learned,
             )
@@ -116,7 +117,7 @@ class Reading(Sending):
                 f"JOIN heard ON {table}.id = heard.id WHERE status = %s "
                 f"AND poll_count = sequence FOR NO KEY UPDATE OF {table} SKIP LOCKED) "
                 f"UPDATE {table} SET poll_count = sequence + 1, last_polled_at = %s, "
-                "next_poll_at = due, swept_at = NULL, sume_status = word, "
+                "next_poll_at = due, taken_at = NULL, swept_at = NULL, sume_status = word, "
                 "failed_reads = failures, not_found_since = missing, "
                 f"asked_at = CASE WHEN answered THEN NULL ELSE {table}.asked_at END "
                 f"FROM heard JOIN free ON heard.id = free.id WHERE {table}.id = heard.id "
@@ -146,18 +147,21 @@ class Reading(Sending):
 
         The others do not see them until they are read, or `patience` seconds are over.
         """
-        free = self.filter(status=Status.SUBMITTED, next_poll_at__lte=now).not_swept_since(
-            now - timedelta(seconds=patience)
+        span = timedelta(seconds=patience)
+        # What lies further ahead was written by a clock that was put back since.
+        left = Q(taken_at__lt=now - span) | Q(taken_at__gt=now + span)
+        free = self.filter(
+            Q(taken_at__isnull=True) | left, status=Status.SUBMITTED, next_poll_at__lte=now
         )
         free = free.order_by("next_poll_at")
         if not connections[self.db].features.has_select_for_update_skip_locked:
-            pks = [pk for pk in free.pks(limit) if free.filter(pk=pk).update(swept_at=now)]
+            pks = [pk for pk in free.pks(limit) if free.filter(pk=pk).update(taken_at=now)]
             return list(self.filter(pk__in=pks))
         with transaction.atomic(using=self.db):
-            rows = list(free.select_for_update(no_key=True, skip_locked=True)[:limit])
-            self.filter(pk__in=[row.pk for row in rows]).update(swept_at=now)
+            rows: list[Any] = list(free.select_for_update(no_key=True, skip_locked=True)[:limit])
+            self.filter(pk__in=[row.pk for row in rows]).update(taken_at=now)
         return rows
 
     def give_back(self, pks: Collection[UUID], taken_at: datetime) -> int:
         """Let others read what was taken and not read."""
-        return self.filter(pk__in=pks, swept_at=taken_at).update(swept_at=None)
+        return self.filter(pk__in=pks, taken_at=taken_at).update(taken_at=None)

@@ -83,6 +83,11 @@ class RenderJob(models.Model):
     next_poll_at = models.DateTimeField(
         null=True, editable=False, help_text="When Sume is next asked about this render."
     )
+    taken_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When a reader took it from the table; empty when it was read.",
+    )
     asked_at = models.DateTimeField(
         null=True,
         editable=False,
