@@ -8,9 +8,12 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from django.db import DatabaseError, InterfaceError, close_old_connections
+
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
 from renders.due import SetQueue
+from renders.lease import Leases
 from renders.reader import Reader
 from renders.steps import Step
 
@@ -21,6 +24,9 @@ TICK_SECONDS = 10.0
 # It ends where nothing is due for so long. No render is read sooner after it was sent.
 REST_SECONDS = 1.0
 TURN_SECONDS = 0.1
+# A chain whose worker was killed may begin anew after so long; a living one says so every second.
+LEASE_SECONDS = 10.0
+RENEW_SECONDS = 1.0
 
 
 def tick(
@@ -33,34 +39,51 @@ def tick(
 
     Without a token, only where no chain of that name lives.
     """
-    life = TICK_SECONDS + conf.grace_seconds
+    reader = None
     try:
         leases = tick_leases()
-        own = leases.swap(chain, token, life) if token else leases.acquire(chain, life)
-    except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): no tick until the sweep.", type(error).__name__)
-        return
-    if own is None:
-        return
-    queue = SetQueue(polls(), poll_leases())
-    reader = Reader(queue, sume(), slots=conf.READS_AT_ONCE, follow=follow)
-    try:
-        end = time.monotonic() + TICK_SECONDS
-        while time.monotonic() < end:
-            reader.turn(TURN_SECONDS)
-            if not reader.busy and _rest(reader) >= REST_SECONDS:
-                break
+        own = (
+            leases.swap(chain, token, LEASE_SECONDS)
+            if token
+            else leases.acquire(chain, LEASE_SECONDS)
+        )
+        if own is None:
+            return
+        queue = SetQueue(polls(), poll_leases())
+        reader = Reader(queue, sume(), slots=conf.READS_AT_ONCE, follow=follow)
+        own = _read(reader, leases, chain, own)
         wait = min(REST_SECONDS, _rest(reader))
-        try:
-            following = leases.hand_on(chain, own, wait + life)
-        except REDIS_DOWN as error:
-            logger.warning("Redis unreachable (%s): no tick until the sweep.", type(error).__name__)
-            following = None
+        following = own and leases.hand_on(chain, own, wait + LEASE_SECONDS)
         if following:
             # Before the last answers are here: who is slow does not hold up the others.
             go_on(chain, wait, following)
+    except REDIS_DOWN as error:
+        logger.warning("Redis unreachable (%s): no tick until the sweep.", type(error).__name__)
     finally:
-        reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
+        if reader:
+            reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
+
+
+def _read(reader: Reader, leases: Leases, chain: str, own: str) -> str | None:
+    """Read for a while; returns the token of our lease, None where it was lost."""
+    end = time.monotonic() + TICK_SECONDS
+    renew_at = time.monotonic() + RENEW_SECONDS
+    while time.monotonic() < end:
+        try:
+            reader.turn(TURN_SECONDS)
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            close_old_connections()
+            time.sleep(REST_SECONDS)
+        if not reader.busy and _rest(reader) >= REST_SECONDS:
+            break
+        if time.monotonic() >= renew_at:
+            renew_at = time.monotonic() + RENEW_SECONDS
+            renewed = leases.hand_on(chain, own, LEASE_SECONDS)
+            if renewed is None:
+                return None
+            own = renewed
+    return own
 
 
 def _rest(reader: Reader) -> float:
