@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 # Rows that one statement takes, or writes.
 BATCH = 100
+DATABASE_AWAY = (OperationalError, InterfaceError)
 # Answers that come within this time are written together.
 GATHER_SECONDS = 0.01
 # Reads that are not allowed now come back after so long, or sooner.
@@ -95,7 +96,10 @@ class Reader:
         `until` is on the monotonic clock.
         """
         while self._threads.busy and time.monotonic() < until:
-            self.turn(0.1, take=False)
+            try:
+                self.turn(0.1, take=False)
+            except DATABASE_AWAY as error:
+                logger.warning("Answers are lost (%s): read again later.", type(error).__name__)
         self._threads.end()
         return not self._threads.busy
 
@@ -144,7 +148,7 @@ def _record(answers: Sequence[tuple[Held, Answer]]) -> list[Next]:
     """Together; where that fails, each by itself, so that one render cannot hold up the others."""
     try:
         return record_many([(held.render, answer) for held, answer in answers])
-    except (OperationalError, InterfaceError):
+    except DATABASE_AWAY:
         raise  # the database is away: what is due again when the lease is over
     except Exception:
         logger.exception("Writing down %d reads failed; each by itself now.", len(answers))
@@ -154,7 +158,7 @@ def _record(answers: Sequence[tuple[Held, Answer]]) -> list[Next]:
 def _record_one(held: Held, answer: Answer) -> Next:
     try:
         return record(held.render, answer)
-    except (OperationalError, InterfaceError):
+    except DATABASE_AWAY:
         raise
     except Exception:
         logger.exception("Writing down a read of render %s failed.", held.render.pk)

@@ -79,11 +79,7 @@ class Runner:
         """
         while (self._workers.busy or self._savers.busy) and time.monotonic() < until:
             self._collect(TURN_SECONDS)
-        try:
-            done = self._reader.finish(until)
-        except DATABASE_AWAY:
-            done = False
-        return done and not self.busy
+        return self._reader.finish(until) and not self.busy
 
     def _patience(self) -> float:
         """How long nothing but reads can happen."""
