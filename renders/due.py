@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from django.db import DatabaseError
 from django.utils import timezone
 
 from renders.conf import conf
@@ -115,7 +116,14 @@ class SetQueue:
         try:
             taken = self._polls.take(now, limit, life)
             self.next_due = taken.next_due
-            return self._lease(taken.ids, taken.lease_ends, life) if taken.ids else []
+            if not taken.ids:
+                return []
+            try:
+                return self._lease(taken.ids, taken.lease_ends, life)
+            except DatabaseError:
+                # Taken in vain: due as before.
+                self._polls.settle((pk, taken.lease_ends, now) for pk in taken.ids)
+                raise
         except REDIS_DOWN as error:
             logger.warning(
                 "Redis unreachable (%s): the database says what is due.", type(error).__name__

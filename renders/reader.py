@@ -110,7 +110,11 @@ class Reader:
         self._look_at = min(due or float("inf"), now + self._queue.idle_seconds)
         if not held:
             return
-        admission = reads.admit(len(held))
+        try:
+            admission = reads.admit(len(held))
+        except DATABASE_AWAY:
+            self._queue.give_back(held, SHORTEST_REST_SECONDS)
+            raise
         for one in held[: admission.count]:
             self._threads.put(_Asked(one, admission.probe))
         if rest := held[admission.count :]:
