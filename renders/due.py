@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from renders.conf import conf
@@ -120,7 +120,7 @@ class SetQueue:
                 return []
             try:
                 return self._lease(taken.ids, taken.lease_ends, life)
-            except DatabaseError:
+            except (DatabaseError, InterfaceError):
                 # Taken in vain: due as before.
                 self._polls.settle((pk, taken.lease_ends, now) for pk in taken.ids)
                 raise
