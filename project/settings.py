@@ -6,6 +6,7 @@ from pathlib import Path
 import dj_database_url
 from kombu import Queue
 
+from project.broker import BROKER_TIMEOUT_SECONDS, broker_options, broker_tls, broker_url
 from renders.hiding import Hidden
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -117,32 +118,15 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 
 # --- Redis and Celery ---------------------------------------------------------------------
 
-# A view that enqueues into a silent broker waits for twice this (a try and its one retry),
-# or three times where RabbitMQ falls silent on an open connection.
-BROKER_TIMEOUT_SECONDS = 3
-
-
-def broker_options(url: str) -> dict[str, float]:
-    """What the transport of this broker understands: Redis, or RabbitMQ (`amqp`)."""
-    if url.startswith(("amqp", "pyamqp")):
-        return {"read_timeout": BROKER_TIMEOUT_SECONDS, "write_timeout": BROKER_TIMEOUT_SECONDS}
-    return {
-        # Above every countdown (RENDERS_MAX_POLL_SECONDS), or waiting polls are delivered twice.
-        "visibility_timeout": 1800,
-        "socket_timeout": BROKER_TIMEOUT_SECONDS,
-        "socket_connect_timeout": BROKER_TIMEOUT_SECONDS,
-        "socket_keepalive": True,
-        "health_check_interval": 25,
-    }
-
-
 REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/0"
 
-CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or REDIS_URL
+broker = os.environ.get("CELERY_BROKER_URL") or REDIS_URL
+CELERY_BROKER_URL = broker_url(broker)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_TIMEOUT = BROKER_TIMEOUT_SECONDS
-CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(CELERY_BROKER_URL)
+CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(broker)
+CELERY_BROKER_USE_SSL = broker_tls(broker) or False
 # A view that enqueues while the broker is down must not hang: one short retry, then the sweep.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "max_retries": 1,

@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, Error, Info, Tags, Warning, registe
 from django.core.exceptions import ImproperlyConfigured
 
 from renders.conf import Conf, Setting, conf
+from renders.redis_url import CLUSTER, SENTINEL, kind_of
 
 SHORTEST_SECRET = 16
 ABOVE_ZERO = (
@@ -99,7 +100,31 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 id="renders.W007",
             )
         )
-    return [*found, *_webhook_faults(), *_media_faults()]
+    return [*found, *_broker_faults(), *_webhook_faults(), *_media_faults()]
+
+
+def _broker_faults() -> list[CheckMessage]:
+    """Where the broker's address is one that Celery does not know."""
+    kind = kind_of(str(getattr(settings, "CELERY_BROKER_URL", None) or ""))
+    if kind == CLUSTER:
+        return [
+            Error(
+                "A Redis Cluster cannot carry Celery's messages.",
+                hint="Set CELERY_BROKER_URL to one Redis (redis://…, redis+sentinel://…) "
+                "or to RabbitMQ (amqp://…); leases and pauses can stay in the cluster.",
+                id="renders.E012",
+            )
+        ]
+    if kind == SENTINEL:
+        return [
+            Error(
+                "Celery spells the address of sentinels differently.",
+                hint="Set CELERY_BROKER_URL to sentinel://host:26379;sentinel://host:26379 and "
+                'CELERY_BROKER_TRANSPORT_OPTIONS["master_name"] to the service\'s name.',
+                id="renders.E013",
+            )
+        ]
+    return []
 
 
 def _webhook_faults() -> list[CheckMessage]:

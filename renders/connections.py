@@ -3,15 +3,12 @@
 from functools import lru_cache
 from typing import Any
 
-import redis
-
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.lease import Leases, Unshared
+from renders.redis_clients import REDIS_DOWN as REDIS_DOWN  # what the app lives through
+from renders.redis_clients import connect
 from renders.sortedset import SortedSet
-
-# Outages of Redis that the app lives through: its lease and its gate are cost savers.
-REDIS_DOWN = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError, OSError)
 
 
 def sume() -> SumeClient:
@@ -24,8 +21,11 @@ def uses_redis() -> bool:
     return conf.SCHEDULER != "database"
 
 
-def redis_client() -> "redis.Redis":
-    """The client for Redis, with short time-outs so that an outage costs little."""
+def redis_client() -> Any:
+    """The client for Redis (a `redis.Redis`, or for a cluster what works as its own does).
+
+    Its time-outs are short, so that an outage costs little. To get it asks no server.
+    """
     return _redis(conf.REDIS_URL)
 
 
@@ -65,11 +65,5 @@ def _sume(api_key: str, base_url: str, timeout: float, pool_size: int) -> SumeCl
 
 
 @lru_cache(maxsize=8)
-def _redis(url: str) -> "redis.Redis":
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=2,
-        socket_connect_timeout=2,
-        health_check_interval=25,
-        retry=None,
-    )
+def _redis(url: str) -> Any:
+    return connect(url)

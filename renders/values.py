@@ -6,11 +6,17 @@ from urllib.parse import urlsplit
 
 from renders.addresses import read_private
 from renders.hiding import Hidden
+from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
 
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 
 SCHEDULERS = ("countdown", "sortedset", "database")
+MARKS = "a password's / # ? @ are written %2F %23 %3F %40"
+NEEDED = {
+    CLUSTER: f"an address like redis+cluster://host:6379,host:6379 is needed; {MARKS}",
+    SENTINEL: f"an address like redis+sentinel://host:26379,host:26379/name is needed; {MARKS}",
+}
 
 
 def seconds(value: object) -> float:
@@ -85,10 +91,19 @@ def secret(value: object) -> str:
 def redis_address(value: object) -> str:
     """As `secret`, for it can hold a password; an error of whoever parses it would show a part."""
     address = secret(value)
+    if kind_of(address):
+        try:
+            read(address)
+        except ValueError:
+            raise ValueError(NEEDED[kind_of(address)]) from None
+        return address
     with suppress(ValueError):
-        if urlsplit(address).port != 0:
+        parts = urlsplit(address)
+        if "+" not in parts.scheme and parts.port != 0:
             return address
-    raise ValueError("an address is needed; a password's / # ? @ are written %2F %23 %3F %40")
+    raise ValueError(
+        f"an address that begins with one of {', '.join((*PLAIN, *SCHEMES))} is needed; {MARKS}"
+    )
 
 
 def web_address(value: object) -> str:

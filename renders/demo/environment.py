@@ -4,11 +4,8 @@ import secrets
 from collections.abc import Mapping
 from urllib.parse import quote
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
 from renders.demo.state import StateFolder
+from renders.redis_clients import REDIS_DOWN, connect
 
 
 def child_environment(
@@ -60,14 +57,12 @@ def sandbox_environment(own: Mapping[str, str], port: int, key: str) -> dict[str
 def why_unreachable(redis_url: str) -> str:
     """Why this Redis cannot be used, in a few words; empty if it can. Never shows the URL."""
     try:
-        client = redis.Redis.from_url(
-            redis_url, socket_timeout=2, socket_connect_timeout=2, retry=Retry(NoBackoff(), 0)
-        )
+        client = connect(redis_url)
     except ValueError:
         return "it is no Redis address"
     try:
         client.ping()
-    except (redis.RedisError, OSError) as error:
+    except REDIS_DOWN as error:
         return f"{type(error).__name__} on ping"
     finally:
         client.close()

@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import Error, Info, Warning, run_checks
 from django.db import connections
 
-from project.settings import broker_options
+from project.broker import broker_options, broker_url
 from renders.checks import check_settings
 from renders.conf import Conf
 
@@ -121,6 +121,48 @@ def test_each_broker_gets_the_options_it_understands(settings, url, patience):
     settings.CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(url)
 
     assert settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("visibility_timeout") == patience
+    assert found() == []
+
+
+@pytest.mark.parametrize("scheme", ["redis+cluster", "rediss+cluster"])
+def test_a_cluster_as_the_broker_is_an_error(settings, scheme):
+    settings.CELERY_BROKER_URL = f"{scheme}://:s3cret@host:6379"
+
+    assert found() == [
+        Error(
+            "A Redis Cluster cannot carry Celery's messages.",
+            hint="Set CELERY_BROKER_URL to one Redis (redis://…, redis+sentinel://…) "
+            "or to RabbitMQ (amqp://…); leases and pauses can stay in the cluster.",
+            id="renders.E012",
+        )
+    ]
+
+
+def test_sentinels_as_celery_does_not_spell_them_are_an_error(settings):
+    settings.CELERY_BROKER_URL = "redis+sentinel://:s3cret@host/service"
+
+    assert found() == [
+        Error(
+            "Celery spells the address of sentinels differently.",
+            hint="Set CELERY_BROKER_URL to sentinel://host:26379;sentinel://host:26379 and "
+            'CELERY_BROKER_TRANSPORT_OPTIONS["master_name"] to the service\'s name.',
+            id="renders.E013",
+        )
+    ]
+
+
+@pytest.mark.parametrize("url", ["redis+sentinel://host/service", "amqp://host//", "redis://host"])
+def test_a_broker_as_the_project_tells_it_to_celery_is_fine(settings, url):
+    settings.CELERY_BROKER_URL = broker_url(url)
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(url)
+
+    assert found() == []
+
+
+def test_a_cluster_beside_another_broker_is_fine(settings):
+    settings.RENDERS = {**GOOD, "REDIS_URL": "redis+cluster://host:6379"}
+    settings.CELERY_BROKER_URL = "redis://host:6379/0"
+
     assert found() == []
 
 

@@ -209,6 +209,32 @@ def test_an_address_of_redis_that_cannot_be_read_shows_no_part_of_the_password(s
     assert "s3cret" not in "".join(shown.format())
 
 
+@pytest.mark.parametrize(
+    ("url", "needed"),
+    [
+        ("redis+cluster://:SECRET@a/1", "redis+cluster://host:6379,host:6379 is needed"),
+        ("redis+sentinel://:s3/SECRET@a/name", "26379/name is needed; a password's"),
+        ("redis+sentinal://:SECRET@a/name", "begins with one of redis, rediss, unix, "),
+    ],
+)
+def test_an_address_of_several_that_cannot_be_read_says_what_is_needed(settings, url, needed):
+    settings.RENDERS = {"REDIS_URL": url.replace("SECRET", "s3cret")}
+
+    with pytest.raises(ImproperlyConfigured) as caught:
+        _ = conf.REDIS_URL
+
+    assert needed in str(caught.value)
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "s3cret" not in "".join(shown.format())
+
+
+@pytest.mark.parametrize("url", ["redis+cluster://:p@a,b:1", "rediss+sentinel://a/name/2"])
+def test_an_address_of_several_is_kept_as_it_was_given(settings, url):
+    settings.RENDERS = {"REDIS_URL": f" {url}\n"}
+
+    assert url == conf.REDIS_URL
+
+
 @pytest.mark.parametrize("name", ["API_KEY", "REDIS_URL", "WEBHOOK_SECRET"])
 def test_what_can_be_a_secret_is_not_shown(settings, name):
     settings.RENDERS = {name: "redis://:s3cret@redis.example"}

@@ -225,6 +225,8 @@ FORBIDDEN = {
     "checking": {"celery", "kombu", "redis", "renders.tasks", "renders.client"},
     "claims": {"celery", "kombu", "redis", "renders.tasks", "renders.client"},
     "sending": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
+    "redis_url": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
+    "redis_clients": {"renders.models", "renders.conf", "django", "celery", "requests"},
     "lease": {"renders.models", "celery", "requests"},
     "submission": {"celery", "kombu", "renders.lease", "renders.tasks"},
     "polling": {"celery", "kombu", "renders.tasks"},

@@ -14,7 +14,7 @@ from renders.conf import Conf, Setting
 
 ROOT = Path(settings.BASE_DIR)
 README = (ROOT / "README.md").read_text()
-COMMANDS = ["demo", "render", "sumesandbox"]
+COMMANDS = ["demo", "render", "pollrenders", "runrenders", "sumesandbox"]
 
 
 def shown(default):

@@ -1,0 +1,71 @@
+"""How Celery is told of the broker: Redis, a Redis that sentinels look after, or RabbitMQ."""
+
+from typing import Any
+from urllib.parse import quote
+
+from renders.hiding import Hidden
+from renders.redis_clients import account
+from renders.redis_url import SENTINEL, RedisUrl, kind_of, read
+
+# A view that enqueues into a silent broker waits for twice this (a try and its one retry),
+# or three times where RabbitMQ falls silent on an open connection.
+BROKER_TIMEOUT_SECONDS = 3
+
+
+def broker_url(url: str) -> str:
+    """The address in Celery's own words: it spells that of sentinels differently."""
+    watched = _watched(url)
+    if watched is None:
+        return url
+    account = f"{_quoted(watched.username)}:{_quoted(watched.password)}@".removeprefix(":@")
+    hosts = (
+        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in watched.hosts
+    )
+    return Hidden(";".join(f"sentinel://{account}{host}/{watched.db}" for host in hosts))
+
+
+def broker_options(url: str) -> dict[str, Any]:
+    """What the transport of this broker understands: Redis, or RabbitMQ (`amqp`)."""
+    if url.startswith(("amqp", "pyamqp")):
+        return {"read_timeout": BROKER_TIMEOUT_SECONDS, "write_timeout": BROKER_TIMEOUT_SECONDS}
+    options: dict[str, Any] = {
+        # Above every countdown (RENDERS_MAX_POLL_SECONDS), or waiting polls are delivered twice.
+        "visibility_timeout": 1800,
+        "socket_timeout": BROKER_TIMEOUT_SECONDS,
+        "socket_connect_timeout": BROKER_TIMEOUT_SECONDS,
+        "socket_keepalive": True,
+        "health_check_interval": 25,
+    }
+    if watched := _watched(url):
+        options |= {"master_name": watched.service, "sentinel_kwargs": _sentinels(watched)}
+    return options
+
+
+def broker_tls(url: str) -> dict[str, object]:
+    """What Celery is told of TLS beside the address: only that of sentinels cannot say it."""
+    watched = _watched(url)
+    return {name: value for name, value in watched.tls.items() if name != "ssl"} if watched else {}
+
+
+def _sentinels(watched: RedisUrl) -> dict[str, object]:
+    """How the sentinels are asked: one after the other, so each for a part of the time."""
+    seconds = max(0.5, BROKER_TIMEOUT_SECONDS / len(watched.hosts))
+    return {
+        **account(watched.sentinel_username, watched.sentinel_password),
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "retry": None,  # left out, redis-py asks one that is away ten times
+        **watched.tls,
+    }
+
+
+def _watched(url: str) -> RedisUrl | None:
+    """The address of sentinels, read; None for any other, and for one that a check refuses."""
+    try:
+        return read(url) if kind_of(url) == SENTINEL else None
+    except ValueError:
+        return None
+
+
+def _quoted(text: str | None) -> str:
+    return quote(text or "", safe="")
