@@ -23,13 +23,16 @@ CANCELS_SHARE = 20
 
 @dataclass(frozen=True)
 class Load:
-    """What is on its way, counted by whoever holds the lock of the gate."""
+    """What is on its way, counted by whoever holds the lock of the gate, as far as it matters."""
 
     in_flight: int
+    """No more is counted than may be, here and in the next; nothing where there is no limit."""
     unsure: int
     """Renders put back of which Sume may hold the job: they have a place, and may take it."""
-    writes: list[datetime]
-    """When the POSTs of the last `gate.WINDOW_SECONDS` were sent, newest first."""
+    writes: int
+    """The POSTs of the last `gate.WINDOW_SECONDS`; no more is counted than may be sent."""
+    full_since: datetime | None = None
+    """When the POST was sent that took the minute's last place for a render."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,20 @@ class Room:
     probe: bool = False
 
 
+def most_sent() -> int:
+    """How many renders may be sent in a minute: some POSTs are left for cancels."""
+    return conf.writes_per_minute - conf.writes_per_minute // CANCELS_SHARE
+
+
 def room(gate: Gate, load: Load, now: datetime) -> Room:
     """How many renders may be sent now, by all that limits them."""
     if closed := shut(gate, now):
         return Room(opens_at=closed.until)
     if gate.refusals and trying(gate, now):
         return Room(opens_at=gate.probe_until)
-    # Some are left for cancels, which save money.
-    most = conf.writes_per_minute - conf.writes_per_minute // CANCELS_SHARE
-    left = most - len(load.writes)
-    if left <= 0:
-        return Room(opens_at=load.writes[most - 1] + timedelta(seconds=WINDOW_SECONDS))
+    if load.full_since:
+        return Room(opens_at=load.full_since + timedelta(seconds=WINDOW_SECONDS))
+    left = most_sent() - load.writes
     opens_at = None
     if gate.capacity is not None and gate.capacity_at is not None:
         told, old_at = gate.capacity, gate.capacity_at + timedelta(seconds=READING_SECONDS)
@@ -71,6 +77,8 @@ def room(gate: Gate, load: Load, now: datetime) -> Room:
 
 def entered(gate: Gate, count: int, probe: bool, now: datetime) -> None:
     """Note, under the lock, that so many renders are on their way."""
+    if not probe and (not count or gate.capacity is None):
+        return  # nothing to note
     if count and gate.capacity is not None:
         gate.capacity -= count
         if gate.capacity <= 0:  # taken, or asked whether an old word still holds

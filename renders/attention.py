@@ -1,17 +1,15 @@
 """What a person should look into, and why: one definition for the list, its filter and figures."""
 
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
 from django.utils import timezone
 
 from renders.conf import conf
 from renders.models import RenderEvent, RenderJob
-from renders.queries import RenderQueries
+from renders.queries import RenderQueries, standing_in
 from renders.states import TERMINAL, Status
 
 UNHANDLED_MINUTES = 15
@@ -40,7 +38,10 @@ class Reason(models.TextChoices):
 def needing(renders: RenderQueries, why: Reason | None = None) -> RenderQueries:
     """Those of the renders that need attention, for this reason or for any."""
     known = _conditions(timezone.now())
-    return renders.filter(known[why] if why else reduce(or_, known.values()))
+    # Each by an index of its own, which one long condition could not use.
+    found = [RenderJob.objects.filter(known[name]) for name in ([why] if why else known)]
+    pks = [some.order_by().values("pk") for some in found]
+    return renders.filter(pk__in=pks[0].union(*pks[1:]) if pks[1:] else pks[0])
 
 
 def reason(render: RenderJob) -> str:
@@ -60,9 +61,8 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
     lately = now - timedelta(days=LATELY_DAYS)
     hours = conf.OVERDUE_HOURS
     late = Q(status=Status.SUBMITTED, submitted_at__lte=now - timedelta(hours=hours))
-    retried = RenderJob.objects.filter(retry_of__isnull=False)
     unclear = Q(
-        ~Q(pk__in=retried.values("retry_of")),
+        ~Exists(RenderJob.objects.filter(retry_of=OuterRef("pk"))),
         status=Status.FAILED,
         error_code="submit_outcome_unknown",
         finished_at__gt=lately,
@@ -80,5 +80,5 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
         Reason.UNSTORED: Q(
             status=Status.COMPLETED, finished_at__gt=lately, pk__in=unstored.values("render")
         ),
-        Reason.WAITING: Q(status=Status.PENDING) & ~Q(error_code=""),
+        Reason.WAITING: standing_in([Status.PENDING]) & ~Q(error_code=""),
     }

@@ -72,8 +72,7 @@ def in_time(pk: UUID, claim: Claim) -> bool:
     with transaction.atomic():
         row = gate.lock(Sort.WRITES)
         now = timezone.now()
-        writes = len(load(now).writes)
-        if gate.shut(row, now) or writes >= conf.writes_per_minute:
+        if gate.shut(row, now) or _minute_is_full(now):
             return False
         RenderJob.objects.log(pk, SENDING)
     return True
@@ -100,7 +99,7 @@ def claim_cancel(pk: UUID) -> Claim:
             return Claim()
         if row.paused_until and row.paused_until > now:
             return Claim()
-        if len(load(now).writes) >= conf.writes_per_minute:
+        if _minute_is_full(now):
             return Claim()
         admission.entered(row, 0, probe, now)
         RenderJob.objects.log(pk, CANCELING)
@@ -113,8 +112,7 @@ def cancels_left() -> int:
     row = Gate.objects.filter(pk=Sort.WRITES).first()
     if row and row.paused_until and row.paused_until > now:
         return 0
-    writes = RenderJob.objects.writes_around(now, gate.WINDOW_SECONDS)
-    return max(0, conf.writes_per_minute - writes.count())
+    return conf.writes_per_minute - _count(_writes(now), conf.writes_per_minute)
 
 
 def line(now: datetime) -> RenderQueries:
@@ -124,19 +122,43 @@ def line(now: datetime) -> RenderQueries:
 
 
 def load(now: datetime) -> Load:
-    """What is on its way; call it under the lock of the gate."""
+    """What is on its way, as far as it matters; call it under the lock of the gate."""
+    places = conf.max_in_flight or 0
+    writes = _writes(now)
+    most = admission.most_sent()
+    sent = _count(writes, conf.writes_per_minute)
+    # The newest so many fill the minute: it has room again when the first of these is old.
+    full = writes.values_list("at", flat=True)[most - 1 : most] if sent >= most else []
+    return Load(
+        in_flight=in_flight(now, places),
+        unsure=_count(RenderJob.objects.unsure(), places),
+        writes=sent,
+        full_since=next(iter(full), None),
+    )
+
+
+def in_flight(now: datetime, most: int | None = None) -> int:
+    """How many have a place at Sume; counting ends at `most`."""
     renders = RenderJob.objects
-    writes = renders.writes_around(now, gate.WINDOW_SECONDS)
     # What is overdue may never end: from then on, Sume itself says when it is full.
     hours = conf.OVERDUE_HOURS
     sent_after = now - timedelta(hours=hours) if hours else datetime.min.replace(tzinfo=UTC)
-    return Load(
-        # Each status has an index of its own.
-        in_flight=renders.filter(status=Status.SUBMITTING).count()
-        + renders.filter(status=Status.SUBMITTED, submitted_at__gt=sent_after).count(),
-        unsure=renders.unsure().count(),
-        writes=[*writes.values_list("at", flat=True)[: conf.writes_per_minute]],
-    )
+    # Each status has an index of its own.
+    submitting = _count(renders.filter(status=Status.SUBMITTING), most)
+    submitted = renders.filter(status=Status.SUBMITTED, submitted_at__gt=sent_after)
+    return submitting + _count(submitted, None if most is None else most - submitting)
+
+
+def _minute_is_full(now: datetime) -> bool:
+    return _count(_writes(now), conf.writes_per_minute) >= conf.writes_per_minute
+
+
+def _writes(now: datetime) -> Any:
+    return RenderJob.objects.writes_around(now, gate.WINDOW_SECONDS)
+
+
+def _count(rows: Any, most: int | None) -> int:
+    return 0 if most == 0 else rows.order_by()[:most].count()
 
 
 def _take(named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
@@ -152,12 +174,13 @@ def _take(named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
         return RenderJob.objects.claim_next(waiting, now, named, within=places, limit=limit)
     taken: list[UUID] = []
     served: Counter[Any] = Counter()
-    while len(taken) < min(limit, places):
-        user = waiting.whose_turn(served)
+    turns = waiting.turns()
+    while turns and len(taken) < min(limit, places):
+        user = min(turns, key=lambda user: (served[user], turns[user]))
         theirs = waiting.filter(created_by=user)
         pks = RenderJob.objects.claim_next(theirs, now, named, within=places, limit=1)
         if not pks:
-            break
+            del turns[user]
         taken += pks
         served[user] += 1
     return taken

@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from renders import standing
-from renders.queries import RenderQueries, sees_all
-from renders.states import TERMINAL, Kind, Status
+from renders.queries import RenderQueries, sees_all, standing_in
+from renders.states import Kind, Status
 
 OPEN, HELD, OVERDUE = "open", "held", "overdue"
 OFTEN = ("q", "status")
@@ -67,13 +67,13 @@ class FilterForm(forms.Form):
             case None:
                 pass
             case "open":
-                renders = renders.exclude(status__in=TERMINAL)
+                renders = renders.filter(finished_at__isnull=True)
             case "held":
                 renders = renders.filter(held_at__isnull=False)
             case "overdue":
                 renders = standing.overdue(renders)
             case status:
-                renders = renders.filter(status=status)
+                renders = renders.filter(standing_in([status]))
         if "kind" in asked:
             renders = renders.filter(kind=asked["kind"])
         if "whose" in asked:

@@ -1,6 +1,6 @@
 """Named queries: what the app asks the table of renders."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,12 @@ HOLDABLE = Q(
 )
 HELD = Q(status=Status.PENDING, held_at__isnull=False)
 RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED])
+
+
+def standing_in(states: Collection[str]) -> Q:
+    """In one of these states; where none of them is an end, found by the index of the ends."""
+    where = Q(status__in=states)
+    return where if set(states) & set(TERMINAL) else where & Q(finished_at__isnull=True)
 
 
 def sees_all(user: Any) -> bool:
@@ -68,10 +74,10 @@ class RenderQueries(models.QuerySet):
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
         return self.pending().filter(outcome_unknown_at__isnull=False)
 
-    def whose_turn(self, just_served: Mapping[Any, int]) -> Any:
-        """The user (key, None for nobody) of these renders who was served longest ago.
+    def turns(self) -> dict[Any, Any]:
+        """Whose renders these are (keys, None for nobody), each with a value to compare.
 
-        `just_served` counts whom the caller has served since.
+        The lowest is the user who was served longest ago, or whose renders are first in line.
         """
         everything = type(self)(self.model, using=self.db)
         claimed = everything.filter(claimed_at__isnull=False).order_by("-claimed_at")
@@ -84,9 +90,11 @@ class RenderQueries(models.QuerySet):
             )
         }
         if None in turns:  # which equals nothing in SQL
-            served = claimed.filter(created_by=None).values_list("claimed_at", flat=True).first()
+            # By the user too, or PostgreSQL does not see that the index has them in order.
+            nobodys = claimed.filter(created_by=None).order_by("created_by_id", "-claimed_at")
+            served = nobodys.values_list("claimed_at", flat=True).first()
             turns[None] = (served or NEVER, *turns[None][1:])
-        return min(turns, key=lambda user: (just_served.get(user, 0), turns[user]), default=None)
+        return turns
 
     def writes_around(self, now: datetime, window: float) -> "models.QuerySet[Any]":
         """The timeline's lines that stand for one POST each, the newest first.
@@ -174,7 +182,7 @@ class RenderQueries(models.QuerySet):
         """Pending, and sent before this one where users do not take turns."""
         higher = Q(priority__gt=render.priority)
         older = Q(priority=render.priority, created_at__lt=render.created_at)
-        return self.pending().filter(higher | older)
+        return self.waiting().filter(higher | older)
 
     def latest_spans(self, kind: str, number: int) -> list[timedelta]:
         """How long Sume took for the last `number` of this kind, the newest first."""

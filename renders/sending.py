@@ -4,12 +4,15 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connections, transaction
-from django.db.models import Case, F, Q, When
+from django.db import connections
+from django.db.models import F, Q
 
 from renders.moves import Moves
 from renders.queries import WITHDRAWN, RenderQueries
 from renders.states import SENDING, Status
+
+# Where places are many, the one named is looked for among so many of the first in line.
+MOST_AHEAD = 1_000
 
 
 class Sending(Moves):
@@ -32,21 +35,22 @@ class Sending(Moves):
     def claim_next(
         self, line: RenderQueries, now: datetime, named: UUID, *, within: int, limit: int
     ) -> list[UUID]:
-        """Claim up to `limit` of the first `within` in line, `named` before the others.
+        """Claim up to `limit`, and no more than `within`, the first in line; `named` before the
+        others, if it is among the first `within`.
 
-        One statement where rows that others hold can be skipped; elsewhere each by a conditional
-        UPDATE. No two callers get one row.
+        By statements that pass over rows which others hold, where the database can; elsewhere each
+        by a conditional UPDATE. No two callers get one row.
         """
-        turns = line.values("pk")[:within]
-        wanted = Case(When(pk=named, then=0), default=1)
-        picked = self.waiting().filter(~WITHDRAWN, pk__in=turns)
-        picked = picked.order_by(wanted, "-priority", "created_at")
-        if connections[self.db].features.has_select_for_update_skip_locked:
-            # Where others hold all of the first, whoever comes after them.
-            return self._claim_unlocked(picked[:limit], now) or self._claim_unlocked(
-                line[: min(within, limit)], now
-            )
-        return [pk for pk in picked.pks(limit) if self.claim(pk, now)]
+        most = min(limit, within)
+        turns = line.values("pk")[: min(within, MOST_AHEAD)]
+        its_turn = line.filter(pk=named, pk__in=turns)
+        if not connections[self.db].features.has_select_for_update_skip_locked:
+            wanted = dict.fromkeys([*its_turn.pks(1), *line.pks(most)])
+            return [pk for pk in list(wanted)[:most] if self.claim(pk, now)]
+        taken = self._claim_unlocked(its_turn[:1], now)
+        if len(taken) < most:  # where others hold some of the first, whoever comes after them
+            taken += self._claim_unlocked(line[: most - len(taken)], now)
+        return taken
 
     def freeze_request(self, pk: UUID, path: str, body: str, *, by_webhook: bool = False) -> bool:
         """Fix what is sent, once; a later caller loses and must send what is stored."""
@@ -178,19 +182,17 @@ class Sending(Moves):
         from renders.models import RenderEvent
 
         rows = picked.select_for_update(skip_locked=True).values("pk")
-        with transaction.atomic(using=self.db), connections[self.db].cursor() as cursor:
-            chosen, values = rows.query.get_compiler(self.db).as_sql()
-            table = self.model._meta.db_table
+        chosen, values = rows.query.get_compiler(self.db).as_sql()
+        table, events = self.model._meta.db_table, RenderEvent._meta.db_table
+        with connections[self.db].cursor() as cursor:
             # MATERIALIZED: chosen once, whatever plan the database makes.
             cursor.execute(
-                f"WITH chosen(id) AS MATERIALIZED ({chosen}) "  # noqa: S608 (no value in it)
-                f"UPDATE {table} SET status = %s, claimed_at = %s, "
+                f"WITH chosen(id) AS MATERIALIZED ({chosen}), "  # noqa: S608 (no value in it)
+                f"taken AS (UPDATE {table} SET status = %s, claimed_at = %s, "
                 f"submit_attempts = submit_attempts + 1 "
-                f"FROM chosen WHERE {table}.id = chosen.id RETURNING {table}.id",
-                [*values, Status.SUBMITTING, now],
+                f"FROM chosen WHERE {table}.id = chosen.id RETURNING {table}.id) "
+                f"INSERT INTO {events} (render_id, at, what, detail) "
+                f"SELECT id, %s, %s, '' FROM taken RETURNING render_id",
+                [*values, Status.SUBMITTING, now, now, SENDING],
             )
-            pks = [pk for (pk,) in cursor.fetchall()]
-            RenderEvent.objects.using(self.db).bulk_create(
-                [RenderEvent(render_id=pk, what=SENDING) for pk in pks]
-            )
-        return pks
+            return [pk for (pk,) in cursor.fetchall()]

@@ -21,8 +21,10 @@ from renders.validation import REQUEST_FIELDS, clean_request
 
 # Messages for renders that are made together.
 STARTERS = 10
-# Rows in one statement.
+# Rows in one transaction of those that change many.
 BATCH = 500
+# Rows, or values, in one statement, as far as the database takes so many.
+ROWS = 2_000
 
 
 def create_render(
@@ -87,13 +89,13 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
         # Sorted, so that two callers never wait for each other's references.
         RenderJob.objects.bulk_create(
             sorted(renders, key=lambda render: render.reference or ""),
-            batch_size=BATCH,
+            batch_size=ROWS,
             ignore_conflicts=any(render.reference for render in renders),
         )
         stored = _as_stored(renders)
         new = [render for render, row in zip(renders, stored, strict=True) if render is row]
         RenderEvent.objects.bulk_create(
-            [RenderEvent(render=render, what="created") for render in new], batch_size=BATCH
+            [RenderEvent(render=render, what="created") for render in new], batch_size=ROWS
         )
         # Each claim starts the next, so a few messages set a long line going.
         _on_commit(*(Step("submit", render.pk) for render in new[:starters]))
@@ -106,8 +108,8 @@ def _as_stored(renders: list[RenderJob]) -> list[RenderJob]:
     references = [render.reference for render in renders if render.reference]
     first: dict[str | None, UUID] = {}
     # In batches: SQLite takes so many values in one statement and no more.
-    for start in range(0, len(references), BATCH):
-        rows = RenderJob.objects.filter(reference__in=references[start : start + BATCH])
+    for start in range(0, len(references), ROWS):
+        rows = RenderJob.objects.filter(reference__in=references[start : start + ROWS])
         first |= dict(rows.values_list("reference", "pk"))
     by_pk |= RenderJob.objects.in_bulk(list(set(first.values()) - by_pk.keys()))
     return [by_pk[first.get(render.reference, render.pk)] for render in renders]

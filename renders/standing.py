@@ -73,14 +73,13 @@ def _standing(sort: Sort, row: Gate | None, now: datetime) -> GateStanding:
 def figures() -> Figures:
     """What the limits are, and how much of them is used."""
     now = timezone.now()
-    load = claims.load(now)
     row = Gate.objects.filter(pk=Sort.WRITES).first()
-    minute = now - timedelta(seconds=60)
+    minute = RenderJob.objects.writes_around(now, 60)
     return Figures(
         waiting=RenderJob.objects.waiting().count(),
-        in_flight=load.in_flight,
+        in_flight=claims.in_flight(now),
         max_in_flight=conf.max_in_flight,
-        writes=sum(at > minute for at in load.writes),
+        writes=minute[: conf.writes_per_minute].count(),
         writes_per_minute=conf.writes_per_minute,
         capacity=row.capacity if row else None,
         capacity_at=row.capacity_at if row else None,

@@ -6,17 +6,19 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 
 from renders import attention
 from renders.admin.summary import starts
 from renders.attention import Reason
 from renders.models import RenderJob
-from renders.queries import HELD
+from renders.queries import HELD, standing_in
 from renders.states import IN_FLIGHT, Status
 
 MOST_USERS = 20
+# Looked for among so many of the newest renders.
+MOST_RENDERS = 2_000
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -33,11 +35,11 @@ class StatusFilter(admin.SimpleListFilter):
             case None:
                 return queryset
             case "in_flight":
-                return queryset.filter(status__in=IN_FLIGHT)
+                return queryset.filter(standing_in(IN_FLIGHT))
             case "held":
                 return queryset.filter(HELD)
             case status:
-                return queryset.filter(status=status)
+                return queryset.filter(standing_in([status]))
 
 
 class AttentionFilter(admin.SimpleListFilter):
@@ -81,8 +83,9 @@ class UserFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         theirs = RenderJob.objects.filter(created_by=OuterRef("pk")).order_by("-created_at")
         users = get_user_model()._default_manager.order_by()
-        lately = users.annotate(last=Subquery(theirs.values("created_at")[:1]))
-        shown: list[Any] = list(lately.filter(last__isnull=False).order_by("-last")[:MOST_USERS])
+        newest = RenderJob.objects.values("created_by")[:MOST_RENDERS]
+        lately = users.filter(pk__in=newest).annotate(last=theirs.values("created_at")[:1])
+        shown: list[Any] = list(lately.order_by("-last")[:MOST_USERS])
         chosen = self.value()
         if chosen and chosen not in {"nobody", *(str(user.pk) for user in shown)}:
             shown += users.filter(pk=self._key(chosen))

@@ -4,11 +4,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 
@@ -19,6 +17,7 @@ from renders.admin.buttons import RenderButtons
 from renders.admin.columns import RenderColumns
 from renders.admin.filters import AttentionFilter, EndedFilter, StatusFilter, UserFilter
 from renders.admin.forms import RenderAdminForm
+from renders.admin.listing import ByPeriod, RenderList, RenderPages
 from renders.admin.search import RenderSearch
 from renders.models import RenderJob
 
@@ -55,22 +54,6 @@ FIELDSETS: Any = [
 ]
 
 
-class RenderList(ChangeList):
-    """Reads no more than a page of the list shows: prompts and requests can be long."""
-
-    def get_filters(self, request: HttpRequest) -> Any:
-        given = [value for values in self.get_filters_params().values() for value in values]
-        if "\0" in "".join(given):  # PostgreSQL cannot even compare it
-            raise IncorrectLookupParameters
-        return super().get_filters(request)
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows = attention.with_reason(self.result_list)
-        rows = rows.defer("prompt", "params", "request_body", "error_message")
-        self.result_list = rows.annotate(prompt_start=Left("prompt", 100))
-
-
 @admin.register(RenderJob)
 class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, RenderSearch):
     """Adds through the services; all else is read-only, since what was sent cannot be edited."""
@@ -81,7 +64,9 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     list_filter = [StatusFilter, AttentionFilter, "kind", UserFilter, "created_at", EndedFilter]
     list_select_related = ["created_by"]
     date_hierarchy = "created_at"
-    show_full_result_count = False  # a second count of all rows, for a number beside the first
+    paginator = RenderPages
+    show_full_result_count = False  # a count of all rows, for a number beside the other
+    show_facets = admin.ShowFacets.NEVER  # a count of all rows for each choice of each filter
 
     class Media:
         css = {"all": ["renders/admin.css"]}
@@ -98,7 +83,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return False  # a bill's row stays
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RenderJob]:
-        return RenderJob.objects.visible_to(request.user)
+        return ByPeriod(RenderJob).visible_to(request.user)
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         render: Any = super().get_object(request, *args, **kwargs)

@@ -17,7 +17,7 @@ from django.http import QueryDict
 from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.queries import RenderQueries, standing_in
 from renders.states import Kind, Status
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
@@ -85,7 +85,7 @@ def _limit(listing: Listing, name: str, value: str) -> None:
 
 
 def _status(listing: Listing, name: str, value: str) -> None:
-    listing.where &= Q(status__in=_words(name, value, Status.values))
+    listing.where &= standing_in(_words(name, value, Status.values))
 
 
 def _kind(listing: Listing, name: str, value: str) -> None:

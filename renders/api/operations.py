@@ -123,7 +123,7 @@ def create_renders() -> Json:
     }
     return _operation(
         "createRenders",
-        "Make one render, or up to 1,000: all or none",
+        "Make one render, or up to 10,000: all or none",
         {"202": made},
         (400, 403, 409, 413, 415, 422),
         description="409: the key was sent with another body, or a reference is that of "

@@ -10,8 +10,8 @@ from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
 from renders.validation import REQUEST_FIELDS, parse_json, request_errors
 
-MAX_BODY_BYTES = 1_000_000
-MOST_RENDERS = 1_000
+MAX_BODY_BYTES = 10_000_000
+MOST_RENDERS = 10_000
 KEY = re.compile(r"[ -~]{1,255}")
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
 from renders.fields import IdempotencyKeyField
 from renders.hiding import Link
+from renders.models.indexes import INDEXES
 from renders.querysets import RenderQuerySet
 from renders.states import TERMINAL, Kind, Status
 
@@ -40,9 +41,15 @@ class RenderJob(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="renders",
+        db_index=False,  # `renders_newest_of_user` begins with it
     )
     retry_of = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="retries"
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="retries",
+        db_index=False,  # few have one: see `renders_retries`
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -59,7 +66,7 @@ class RenderJob(models.Model):
     released_at = models.DateTimeField(null=True, editable=False)
 
     # The request, frozen before it is first sent.
-    idempotency_key = IdempotencyKeyField(max_length=60, unique=True, editable=False)
+    idempotency_key = IdempotencyKeyField(max_length=60, editable=False)
     request_path = models.CharField(max_length=100, blank=True, editable=False)
     request_body = models.TextField(blank=True, editable=False)
     by_webhook = models.BooleanField(
@@ -156,55 +163,17 @@ class RenderJob(models.Model):
                 name="renders_held_is_pending",
                 condition=Q(held_at__isnull=True) | Q(status=Status.PENDING),
             ),
+            # Here, since a unique field has a second index on PostgreSQL, for LIKE.
+            models.UniqueConstraint(
+                name="renders_idempotency_key_unique", fields=["idempotency_key"]
+            ),
             models.UniqueConstraint(
                 name="renders_reference_unique",
                 fields=["reference"],
                 condition=Q(reference__isnull=False),
             ),
         ]
-        indexes = [
-            models.Index(
-                F("priority").desc(),
-                "created_at",
-                name="renders_pending",
-                condition=Q(status=Status.PENDING, held_at__isnull=True),
-            ),
-            models.Index(
-                fields=["held_at"], name="renders_held", condition=Q(held_at__isnull=False)
-            ),
-            models.Index(
-                fields=["outcome_unknown_at"],
-                name="renders_unsure",
-                condition=Q(status=Status.PENDING, outcome_unknown_at__isnull=False),
-            ),
-            models.Index(
-                fields=["claimed_at"],
-                name="renders_submitting",
-                condition=Q(status=Status.SUBMITTING),
-            ),
-            models.Index(
-                fields=["next_poll_at"],
-                name="renders_to_poll",
-                condition=Q(status=Status.SUBMITTED),
-            ),
-            models.Index(
-                fields=["next_poll_at"],
-                name="renders_to_finish",
-                condition=Q(status__in=TERMINAL, handled_at__isnull=True),
-            ),
-            # How many run, and what a day or a month cost, is read from the index alone.
-            models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
-            models.Index(fields=["-created_at", "-id"], name="renders_newest"),
-            models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
-            models.Index(
-                fields=["created_by", "-claimed_at"],
-                name="renders_served",
-                condition=Q(claimed_at__isnull=False),
-            ),
-            models.Index(
-                fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")
-            ),
-        ]
+        indexes = INDEXES
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} {str(self.id)[:8]} ({self.status})"

@@ -127,7 +127,8 @@ def test_every_check_of_the_table_is_tried():
     tried = {constraint for constraint, _ in IMPOSSIBLE.values()}
     checks = {constraint.name for constraint in RenderJob._meta.constraints}
 
-    assert checks - {"renders_reference_unique"} == tried
+    uniques = {"renders_reference_unique", "renders_idempotency_key_unique"}
+    assert checks - uniques == tried
 
 
 @pytest.mark.django_db

@@ -83,10 +83,23 @@ def test_many_renders_are_stored_in_order(ada, followed, committed):
     assert len({render.idempotency_key for render in renders}) == 1_200
 
 
-def test_many_renders_take_few_statements(django_assert_max_num_queries, followed, db):
-    # On SQLite, Django 5.2 inserts some 30 rows at a time.
-    with django_assert_max_num_queries(25):
-        services.create_renders([{"prompt": "a fox"} for _ in range(400)])
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_renders_take_few_statements_and_messages(
+    followed, committed, count, named, django_assert_max_num_queries
+):
+    most = 8 + count // 500
+    if connection.features.max_query_params == 999:
+        most *= 40  # Django 5.2 on SQLite inserts some 30 rows at a time
+    requests = [
+        {"prompt": "a fox", "reference": f"fox-{number}" if named else None}
+        for number in range(count)
+    ]
+    with committed(), django_assert_max_num_queries(most):
+        renders = services.create_renders(requests)
+
+    assert RenderJob.objects.count() == RenderEvent.objects.count() == len(renders) == count
+    assert len(followed) == services.STARTERS
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,18 @@
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Permission
+from django.core.cache import cache
 from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Figures are kept for minutes."""
+    cache.clear()
 
 
 @pytest.fixture

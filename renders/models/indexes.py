@@ -1,0 +1,69 @@
+"""The indexes of the table of renders: one for each question that is asked all the time.
+
+What waits, runs or is not handled is a small part of the table: its indexes hold nothing else.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+
+from renders.states import TERMINAL, Status
+
+INDEXES = [
+    models.Index(
+        F("priority").desc(),
+        "created_at",
+        name="renders_pending",
+        condition=Q(status=Status.PENDING, held_at__isnull=True),
+    ),
+    # Where users take turns.
+    models.Index(
+        "created_by",
+        F("priority").desc(),
+        "created_at",
+        name="renders_pending_of_user",
+        condition=Q(status=Status.PENDING, held_at__isnull=True),
+    ),
+    models.Index(fields=["held_at"], name="renders_held", condition=Q(held_at__isnull=False)),
+    models.Index(
+        fields=["outcome_unknown_at"],
+        name="renders_unsure",
+        condition=Q(status=Status.PENDING, outcome_unknown_at__isnull=False),
+    ),
+    models.Index(
+        fields=["claimed_at"],
+        name="renders_submitting",
+        condition=Q(status=Status.SUBMITTING),
+    ),
+    models.Index(
+        fields=["next_poll_at"],
+        name="renders_to_poll",
+        condition=Q(status=Status.SUBMITTED),
+    ),
+    models.Index(
+        fields=["next_poll_at"],
+        name="renders_to_finish",
+        condition=Q(status__in=TERMINAL, handled_at__isnull=True),
+    ),
+    # How many run, and what a day or a month cost, is read from the index alone.
+    models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
+    models.Index(fields=["-created_at", "-id"], name="renders_newest"),
+    models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
+    models.Index(fields=["kind", "-created_at", "-id"], name="renders_newest_of_kind"),
+    # Those completed are found among the newest; these are too few.
+    models.Index(
+        fields=["status", "-created_at", "-id"],
+        name="renders_newest_not_made",
+        condition=Q(status__in=[Status.FAILED, Status.CANCELED]),
+    ),
+    models.Index(
+        fields=["retry_of"],
+        name="renders_retries",
+        condition=Q(retry_of__isnull=False),
+    ),
+    models.Index(
+        fields=["created_by", "-claimed_at"],
+        name="renders_served",
+        condition=Q(claimed_at__isnull=False),
+    ),
+    models.Index(fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")),
+]

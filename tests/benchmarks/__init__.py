@@ -1,0 +1,1 @@
+"""How fast it is: measured on real servers, printed, never asserted."""
