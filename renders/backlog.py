@@ -30,7 +30,7 @@ def find(*, submits: bool) -> list[Step]:
     for pk in unfinished.order_by("next_poll_at").pks(BATCH):
         if unfinished.filter(pk=pk).update(swept_at=now):
             steps.append(Step("finish", pk))
-    if claims.cancels_left():
-        unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
-        steps += [Step("cancel", pk) for pk in unasked.pks(BATCH)]
+    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience).pks(BATCH)
+    if unasked and claims.cancels_left():
+        steps += [Step("cancel", pk) for pk in unasked]
     return steps

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
+from renders import ticks
 from renders.conf import Conf, Setting, conf
 from renders.redis_url import CLUSTER, SENTINEL, kind_of
 
@@ -20,6 +21,7 @@ ABOVE_ZERO = (
     "MAX_PAUSE_SECONDS",
     "WEBHOOK_MAX_AGE_SECONDS",
     "MEDIA_TIMEOUT_SECONDS",
+    "READS_AT_ONCE",
 )
 
 
@@ -100,7 +102,7 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 id="renders.W007",
             )
         )
-    return [*found, *_broker_faults(), *_webhook_faults(), *_media_faults()]
+    return [*found, *_broker_faults(), *_webhook_faults(), *_media_faults(), *_tick_faults()]
 
 
 def _broker_faults() -> list[CheckMessage]:
@@ -180,7 +182,7 @@ def _media_faults() -> list[CheckMessage]:
                 id="renders.E010",
             )
         )
-    limit = getattr(settings, "CELERY_TASK_SOFT_TIME_LIMIT", None)
+    limit = _time_limit()
     if limit is not None and limit <= conf.MEDIA_TIMEOUT_SECONDS:
         found.append(
             Error(
@@ -192,6 +194,28 @@ def _media_faults() -> list[CheckMessage]:
             )
         )
     return found
+
+
+def _tick_faults() -> list[CheckMessage]:
+    limit = _time_limit()
+    if limit is None or conf.SCHEDULER != "sortedset" or not conf.TICKS:
+        return []
+    if limit > ticks.longest_seconds():
+        return []
+    return [
+        Error(
+            "REQUEST_TIMEOUT_SECONDS reaches Celery's time limit: a tick, which waits for the "
+            "last reads it began, would be cut off by it.",
+            hint="Raise CELERY_TASK_SOFT_TIME_LIMIT and CELERY_TASK_TIME_LIMIT above "
+            f"{ticks.longest_seconds():g} s, or lower RENDERS_REQUEST_TIMEOUT_SECONDS.",
+            id="renders.E025",
+        )
+    ]
+
+
+def _time_limit() -> float | None:
+    """Celery's, in seconds; None where a task may take as long as it takes."""
+    return getattr(settings, "CELERY_TASK_SOFT_TIME_LIMIT", None)
 
 
 def _unreadable() -> list[CheckMessage]:

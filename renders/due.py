@@ -24,6 +24,14 @@ from renders.states import Status
 
 logger = logging.getLogger(__name__)
 
+# Others may add what is due earlier: so long that stays unseen.
+SET_IDLE_SECONDS = 0.05
+TABLE_IDLE_SECONDS = 0.25
+# Redis was away: so long the table is asked at once.
+REST_SECONDS = 1.0
+# A lease is over sooner than the set gives its render to the next reader, who needs one.
+SOONER_SECONDS = 0.1
+
 # All that a read and what follows it need of a row.
 FIELDS = (
     "status",
@@ -75,7 +83,7 @@ class Queue(Protocol):
 class TableQueue:
     """The table itself: for a site without Redis, and where Redis is away."""
 
-    idle_seconds = 0.25
+    idle_seconds = TABLE_IDLE_SECONDS
 
     def __init__(self) -> None:
         self.next_due: float | None = None
@@ -95,6 +103,7 @@ class TableQueue:
         """What was written down is on the row."""
 
     def give_back(self, held: Sequence[Held], seconds: float) -> None:
+        """Others may have them at once; the time is for the reader's own rest."""
         for moment in {one.taken_at for one in held if one.taken_at}:
             pks = [one.render.pk for one in held if one.taken_at == moment]
             RenderJob.objects.give_back(pks, moment)
@@ -103,36 +112,36 @@ class TableQueue:
 class SetQueue:
     """The sorted set; while Redis is away, the table."""
 
-    idle_seconds = 0.05
-
     def __init__(self, polls: SortedSet, leases: Leases) -> None:
         self.next_due: float | None = None
+        self.idle_seconds = SET_IDLE_SECONDS
         self._polls = polls
         self._leases = leases
         self._table = TableQueue()
+        self._back_at = 0.0
 
     def take(self, limit: int) -> list[Held]:
-        now, life = time.time(), conf.grace_seconds
-        try:
-            taken = self._polls.take(now, limit, life)
-            self.next_due = taken.next_due
-            if not taken.ids:
-                return []
+        if time.monotonic() >= self._back_at:
             try:
-                return self._lease(taken.ids, taken.lease_ends, life)
-            except (DatabaseError, InterfaceError):
-                # Taken in vain: due as before.
-                self._polls.settle((pk, taken.lease_ends, now) for pk in taken.ids)
-                raise
-        except REDIS_DOWN as error:
-            logger.warning(
-                "Redis unreachable (%s): the database says what is due.", type(error).__name__
-            )
-            held = self._table.take(limit)
-            self.next_due = self._table.next_due
-            return held
+                now = time.time()
+                taken = self._polls.take(now, limit, conf.grace_seconds)
+                self.next_due, self.idle_seconds = taken.next_due, SET_IDLE_SECONDS
+                try:
+                    return self._lease(taken.ids, taken.lease_ends) if taken.ids else []
+                except (DatabaseError, InterfaceError):
+                    # Taken in vain: due as before.
+                    self._polls.settle((pk, taken.lease_ends, now) for pk in taken.ids)
+                    raise
+            except REDIS_DOWN as error:
+                logger.warning(
+                    "Redis unreachable (%s): the database says what is due.", type(error).__name__
+                )
+                self._back_at = time.monotonic() + REST_SECONDS
+        held = self._table.take(limit)
+        self.next_due, self.idle_seconds = self._table.next_due, self._table.idle_seconds
+        return held
 
-    def _lease(self, ids: Sequence[UUID], ends: float, life: float) -> list[Held]:
+    def _lease(self, ids: Sequence[UUID], ends: float) -> list[Held]:
         """Those that are to be read now and that no chain of messages reads."""
         rows = RenderJob.objects.only(*FIELDS).filter(pk__in=ids, status=Status.SUBMITTED)
         found = {row.pk: row for row in rows}
@@ -145,6 +154,7 @@ class SetQueue:
                 early.append((row.pk, ends, due.timestamp()))
             else:
                 ready.append(row)
+        life = max(0.0, ends - SOONER_SECONDS - time.time())
         tokens = self._leases.acquire_many([str(row.pk) for row in ready], life)
         for row in ready:
             # A chain that waits for its time is overtaken where a read at once was asked for.

@@ -129,9 +129,28 @@ class Unshared(Leases):
         """Free, always."""
         return _fresh(_READS)
 
+    def acquire_many(self, names: Sequence[str], life: float) -> dict[str, str]:
+        """All of them."""
+        return {name: _fresh(_READS) for name in names}
+
+    def swap(self, name: str, token: str, life: float) -> str | None:
+        """Whatever the token."""
+        return _fresh(_READS)
+
+    def hand_on(self, name: str, token: str, life: float) -> str | None:
+        """Always ours."""
+        return _fresh(_WAITS)
+
+    def overtake(self, name: str, life: float) -> str | None:
+        """Free, always."""
+        return _fresh(_READS)
+
     def release(self, name: str, token: str) -> bool:
         """Nothing to give back."""
         return True
+
+    def release_many(self, tokens: Mapping[str, str]) -> None:
+        """Nothing to give back."""
 
 
 def _fresh(does: str) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 
 from renders import reads
@@ -18,7 +18,7 @@ from renders.client import SumeClient
 from renders.due import Held, Queue
 from renders.exceptions import OutcomeUnknown, Paused, SumeError
 from renders.learning import Answer
-from renders.recording import Next, record, record_many
+from renders.recording import record_many
 from renders.steps import Step
 from renders.threads import Threads
 
@@ -26,12 +26,13 @@ logger = logging.getLogger(__name__)
 
 # Rows that one statement takes, or writes.
 BATCH = 100
-DATABASE_AWAY = (OperationalError, InterfaceError)
 # Answers that come within this time are written together.
 GATHER_SECONDS = 0.01
 # Reads that are not allowed now come back after so long, or sooner.
 LONGEST_REST_SECONDS = 5.0
-SHORTEST_REST_SECONDS = 0.05
+SHORTEST_REST_SECONDS = 0.25
+# What whoever calls `turn` again and again lives through.
+DATABASE_AWAY = (DatabaseError, InterfaceError)
 
 
 @dataclass(frozen=True)
@@ -91,17 +92,22 @@ class Reader:
         return len(found)
 
     def finish(self, until: float) -> bool:
-        """Take nothing more, and wait for what is under way; whether all of it was answered.
+        """Take nothing more, and wait for what is under way; whether all of it is written down.
 
         `until` is on the monotonic clock.
         """
-        while self._threads.busy and time.monotonic() < until:
-            try:
-                self.turn(0.1, take=False)
-            except DATABASE_AWAY as error:
-                logger.warning("Answers are lost (%s): read again later.", type(error).__name__)
-        self._threads.end()
-        return not self._threads.busy
+        whole = True
+        try:
+            while self._threads.busy and time.monotonic() < until:
+                try:
+                    self.turn(0.1, take=False)
+                except DATABASE_AWAY as error:
+                    logger.warning("The database is away (%s).", type(error).__name__)
+                    close_old_connections()
+                    whole = False
+        finally:
+            self._threads.end()
+        return whole and not self._threads.busy
 
     def _begin(self, now: float) -> None:
         limit = min(self._threads.free, BATCH)
@@ -140,30 +146,13 @@ class Reader:
             error = answer if isinstance(answer, SumeError) else None
             if asked.probe or isinstance(error, Paused):
                 reads.answered(asked.probe, error)
-        following = _record([(asked.held, answer) for asked, answer in found])
-        self._queue.settle(
-            [(asked.held, told.wait) for (asked, _), told in zip(found, following, strict=True)]
-        )
-        if steps := [step for told in following for step in told.steps]:
+        following = record_many([(asked.held.render, answer) for asked, answer in found])
+        # What could not be written down is due again when the lease is over.
+        written = [
+            (asked.held, told)
+            for (asked, _), told in zip(found, following, strict=True)
+            if told is not None
+        ]
+        self._queue.settle([(held, told.wait) for held, told in written])
+        if steps := [step for _, told in written for step in told.steps]:
             self._follow(steps)
-
-
-def _record(answers: Sequence[tuple[Held, Answer]]) -> list[Next]:
-    """Together; where that fails, each by itself, so that one render cannot hold up the others."""
-    try:
-        return record_many([(held.render, answer) for held, answer in answers])
-    except DATABASE_AWAY:
-        raise  # the database is away: what is due again when the lease is over
-    except Exception:
-        logger.exception("Writing down %d reads failed; each by itself now.", len(answers))
-    return [_record_one(held, answer) for held, answer in answers]
-
-
-def _record_one(held: Held, answer: Answer) -> Next:
-    try:
-        return record(held.render, answer)
-    except DATABASE_AWAY:
-        raise
-    except Exception:
-        logger.exception("Writing down a read of render %s failed.", held.render.pk)
-        return Next()

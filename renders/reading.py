@@ -79,7 +79,7 @@ class Reading(Sending):
         )
 
     def record_reads(self, heard: Collection[Heard], now: datetime) -> set[UUID]:
-        """As `record_read`, for many at once; returns those that this caller won.
+        """As `record`, for many at once; returns those that this caller won.
 
         Where the database can, one statement. It waits for no row while it holds others: what
         somebody else holds just now, or was asked for meanwhile, is not among them.

@@ -87,6 +87,9 @@ def admit(wanted: int) -> Admission:
         if gate is None or not gate.refusals:
             tell_open(Sort.READS)
     probe = gate is not None and gate.refusals > 0
+    tried = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
+    if gate and probe and trying(gate, now):
+        return Admission(closed=tried)
     count = _take(1 if probe else wanted, now)
     if not count:
         closed = Closed(
@@ -97,10 +100,7 @@ def admit(wanted: int) -> Admission:
         return Admission(count)
     known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
     free = Gate.objects.filter(pk=Sort.READS, probe_until=known)
-    if trying(gate, now) or not free.update(probe_until=until):
-        closed = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
-        return Admission(closed=closed)
-    return Admission(1, probe=True)
+    return Admission(1, probe=True) if free.update(probe_until=until) else Admission(closed=tried)
 
 
 def answered(probe: bool, error: SumeError | None) -> None:

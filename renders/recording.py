@@ -4,10 +4,13 @@ One row at a time, or many in one statement where the database can.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from renders import admission, claims
@@ -19,6 +22,9 @@ from renders.reading import Heard
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
+# Then no row can be written, whatever is in it.
+DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True)
@@ -39,26 +45,53 @@ def record(render: RenderJob, answer: Answer) -> Next:
     return _go_on(render, learned, now)
 
 
-def record_many(answers: Sequence[tuple[RenderJob, Answer]]) -> list[Next]:
-    """As `record`, for many; what follows is in the order of the answers."""
+def record_many(answers: Sequence[tuple[RenderJob, Answer]]) -> list[Next | None]:
+    """As `record`, for many; what follows is in the order of the answers.
+
+    None for one that cannot be written down: it does not hold up the others. Raises what the
+    database raises when it is away.
+    """
     now = timezone.now()
-    learned = [learn(render, answer, now) for render, answer in answers]
-    going = [
-        _heard(render, told, now)
-        for (render, _), told in zip(answers, learned, strict=True)
-        if isinstance(told, Goes)
-    ]
-    won = RenderJob.objects.record_reads(going, now)
-    found = []
-    for (render, answer), told in zip(answers, learned, strict=True):
+    learned = [_apart(render, learn, render, answer, now) for render, answer in answers]
+    told_of = list(zip(answers, learned, strict=True))
+    won = _record_going(
+        [_heard(render, told, now) for (render, _), told in told_of if isinstance(told, Goes)], now
+    )
+
+    def what_follows(render: RenderJob, answer: Answer, told: Goes | Ends) -> Next:
         _complain(render, answer, told)
         if isinstance(told, Ends):
-            found.append(_end(render, told, now))
-        elif render.pk in won:
-            found.append(_after(render, told, told.wait))
-        else:
-            found.append(_go_on(render, told, now))
-    return found
+            return _end(render, told, now)
+        if render.pk in won:
+            return _after(render, told, told.wait)
+        return _go_on(render, told, now)
+
+    return [
+        None if told is None else _apart(render, what_follows, render, answer, told)
+        for (render, answer), told in told_of
+    ]
+
+
+def _record_going(going: list[Heard], now: datetime) -> set[UUID]:
+    """Those that were written down together; none, where one of them cannot be."""
+    try:
+        return RenderJob.objects.record_reads(going, now)
+    except DATABASE_AWAY:
+        raise
+    except Exception:
+        logger.exception("Writing down %d reads failed; each by itself now.", len(going))
+        return set()
+
+
+def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
+    """What `act` returns; None, and a line in the log, where it fails for this render."""
+    try:
+        return act(*args)
+    except DATABASE_AWAY:
+        raise
+    except Exception:
+        logger.exception("Writing down a read of render %s failed.", render.pk)
+        return None
 
 
 def _go_on(render: RenderJob, told: Goes, now: datetime) -> Next:

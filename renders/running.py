@@ -5,25 +5,23 @@ process for its time; what another process left undone, or a web process made, i
 Several processes share the work: each row is claimed by one.
 """
 
-import heapq
-import itertools
 import logging
 import queue
 import time
 from collections.abc import Callable, Sequence
 
-from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db import close_old_connections
 from django.utils import timezone
 
 from renders import backlog, cancellation, finishing, pruning, saving, submission, sweep
 from renders.client import SumeClient
 from renders.conf import conf
+from renders.crew import Crew
 from renders.due import TableQueue
 from renders.lease import Unshared
 from renders.models import RenderJob
-from renders.reader import Reader
+from renders.reader import DATABASE_AWAY, Reader
 from renders.steps import Step
-from renders.threads import Threads
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +33,6 @@ LOOK_SECONDS = 0.5
 TURN_SECONDS = 0.1
 # After an outage of the database.
 REST_SECONDS = 1.0
-DATABASE_AWAY = (DatabaseError, InterfaceError)
 
 
 class Runner:
@@ -47,12 +44,9 @@ class Runner:
         self._client = client
         self._awakened = awakened
         self._reader = Reader(TableQueue(), client, slots=slots, follow=self._put)
-        self._workers = Threads(self._take, WORKERS, "work")
-        self._savers = Threads(self._take, SAVERS, "save")
+        self._workers = Crew(self._take, WORKERS, "work")
+        self._savers = Crew(self._take, SAVERS, "save")
         self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
-        self._heap: list[tuple[float, int, Step]] = []
-        self._order = itertools.count()
-        self._submits = 0
         self._look_at = self._sweep_at = 0.0
 
     @property
@@ -77,21 +71,20 @@ class Runner:
 
         `until` is on the monotonic clock.
         """
+        done = self._reader.finish(until)
         while (self._workers.busy or self._savers.busy) and time.monotonic() < until:
             self._collect(TURN_SECONDS)
-        return self._reader.finish(until) and not self.busy
+        return done and not self.busy
 
     def _patience(self) -> float:
         """How long nothing but reads can happen."""
-        first = self._heap[0][0] if self._heap else float("inf")
-        return max(0.0, min(TURN_SECONDS, min(first, self._look_at) - time.monotonic()))
+        first = min(self._workers.next_at, self._savers.next_at, self._look_at)
+        return max(0.0, min(TURN_SECONDS, first - time.monotonic()))
 
     def _put(self, steps: Sequence[Step]) -> None:
         for step in steps:
             if step.do != "poll":  # the reader finds it in the table
-                due = time.monotonic() + step.after
-                heapq.heappush(self._heap, (due, next(self._order), step))
-                self._submits += step.do == "submit"
+                (self._savers if step.do == "media" else self._workers).put(step)
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -101,28 +94,21 @@ class Runner:
             pruning.prune()
         if now >= self._look_at or self._awakened():
             self._look_at = now + LOOK_SECONDS
-            self._put(backlog.find(submits=not self._submits))
+            self._put(backlog.find(submits=not self._workers.has("submit")))
 
     def _start(self) -> None:
         while not self._early.empty():
             self._put([self._early.get()])
-        waiting = []
-        while self._heap and self._heap[0][0] <= time.monotonic():
-            entry = heapq.heappop(self._heap)
-            threads = self._savers if entry[2].do == "media" else self._workers
-            if threads.free > 0:
-                threads.put(entry[2])
-            else:
-                waiting.append(entry)
-        for entry in waiting:
-            heapq.heappush(self._heap, entry)
+        self._workers.start()
+        self._savers.start()
 
     def _collect(self, seconds: float) -> None:
-        for threads in (self._workers, self._savers):
-            wait = seconds if threads.busy and threads is self._workers else 0.0
-            for step, following in threads.get(wait, WORKERS):
-                self._submits -= step.do == "submit"
-                self._put(following)
+        """Waits, so that nothing spins while something is under way."""
+        first, second = self._workers, self._savers
+        if not first.busy:
+            first, second = second, first
+        self._put(first.collect(seconds if first.busy else 0.0))
+        self._put(second.collect(0.0))
 
     def _take(self, step: Step) -> tuple[Step, list[Step]]:
         """Take one step, in a thread; an exception is logged, and the sweep comes back to it."""

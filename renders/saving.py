@@ -46,8 +46,9 @@ def _save(render_id: UUID) -> list[Step]:
     now = timezone.now()
     if render.next_poll_at and render.next_poll_at > now + timedelta(seconds=EARLY_SECONDS):
         return []  # a message too many: the next try waits for its time, or is under way
-    # The sweep comes when the lease has run out.
-    ahead = timedelta(seconds=max(0.0, conf.media_seconds - conf.grace_seconds))
+    # The sweep comes when the lease has run out; without leases, who looks does so at once.
+    grace = 0.0 if conf.SCHEDULER == "database" else conf.grace_seconds
+    ahead = timedelta(seconds=max(0.0, conf.media_seconds - grace))
     artifacts = render.artifacts
     begun = artifacts[index].get("begun", 0)  # tries that nobody has noted the end of
     artifacts[index]["begun"] = begun + 1

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from kombu.exceptions import OperationalError
 
 from renders.conf import conf
@@ -92,5 +92,5 @@ def _notify(steps: list[Step]) -> None:
         try:
             with connection.cursor() as cursor:
                 cursor.execute(f"NOTIFY {CHANNEL}")
-        except DatabaseError as error:
+        except (DatabaseError, InterfaceError) as error:
             logger.warning("Nobody was woken up (%s).", type(error).__name__)

@@ -28,17 +28,17 @@ local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 return {ids, first[2] or ''}
 """
 # In threes: id, the lease's end it was taken with, when it is due next (nothing: never).
-# Who has asked for a read meanwhile has moved it before that, and keeps that.
+# Who has asked for a read meanwhile has moved it before that, and keeps that. Only who still
+# has it drops it: a reader that comes too late would drop what the next one goes on with.
 _SETTLE = """
 for i = 1, #ARGV, 3 do
   local id, lease, due = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local held = redis.call('ZSCORE', KEYS[1], id)
+  local ours = held and tonumber(held) == tonumber(lease)
   if due == '' then
-    redis.call('ZREM', KEYS[1], id)
-  else
-    local held = redis.call('ZSCORE', KEYS[1], id)
-    if not held or tonumber(held) == tonumber(lease) or tonumber(held) > tonumber(due) then
-      redis.call('ZADD', KEYS[1], due, id)
-    end
+    if ours then redis.call('ZREM', KEYS[1], id) end
+  elseif not held or ours or tonumber(held) > tonumber(due) then
+    redis.call('ZADD', KEYS[1], due, id)
   end
 end
 """

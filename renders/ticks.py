@@ -8,25 +8,28 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from django.db import DatabaseError, InterfaceError, close_old_connections
-
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
 from renders.due import SetQueue
 from renders.lease import Leases
-from renders.reader import Reader
+from renders.reader import DATABASE_AWAY, Reader
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
 
 # So long a tick goes on while something is due.
 TICK_SECONDS = 10.0
-# It ends where nothing is due for so long. No render is read sooner after it was sent.
+# It ends where nothing is due for so long; what is added while it rests waits for the next.
 REST_SECONDS = 1.0
 TURN_SECONDS = 0.1
 # A chain whose worker was killed may begin anew after so long; a living one says so every second.
 LEASE_SECONDS = 10.0
 RENEW_SECONDS = 1.0
+
+
+def longest_seconds() -> float:
+    """How long a tick takes at most, with the answers that it waits for at its end."""
+    return TICK_SECONDS + conf.REQUEST_TIMEOUT_SECONDS + 1
 
 
 def tick(
@@ -71,10 +74,10 @@ def _read(reader: Reader, leases: Leases, chain: str, own: str) -> str | None:
     while time.monotonic() < end:
         try:
             reader.turn(TURN_SECONDS)
-        except (DatabaseError, InterfaceError) as error:
+        except DATABASE_AWAY as error:
             logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
-            close_old_connections()
-            time.sleep(REST_SECONDS)
+            time.sleep(REST_SECONDS)  # then the next tick, with a connection of its own
+            break
         if not reader.busy and _rest(reader) >= REST_SECONDS:
             break
         if time.monotonic() >= renew_at:

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
+
+from renders import gate
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.sortedset import SortedSet
-from renders.states import Status
+from renders.states import Sort, Status
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -35,7 +38,7 @@ def keep(polls: SortedSet) -> None:
     rows = RenderJob.objects.filter(pk__in=late, status=Status.SUBMITTED)
     running = set(rows.values_list("pk", flat=True))
     polls.remove(pk for pk in late if pk not in running)
-    if running:
+    if running and not gate.closed(Sort.READS, timezone.now()):
         logger.warning(
             "%d reads are late by more than %g s. Does `pollrenders` or a worker of the queue "
             "renders.poll run?",

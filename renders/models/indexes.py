@@ -40,6 +40,15 @@ INDEXES = [
         condition=Q(status=Status.SUBMITTED),
     ),
     models.Index(
+        fields=["cancel_requested_at"],
+        name="renders_to_cancel",
+        condition=Q(
+            status=Status.SUBMITTED,
+            cancel_requested_at__isnull=False,
+            cancel_answered_at__isnull=True,
+        ),
+    ),
+    models.Index(
         fields=["next_poll_at"],
         name="renders_to_finish",
         condition=Q(status__in=TERMINAL, handled_at__isnull=True),

@@ -59,6 +59,16 @@ def test_a_read_is_brought_forward_but_never_comes_at_once_after_another(times, 
     assert steps == ([] if after is None else [Step("poll", render.pk, after)])
 
 
+def test_by_the_table_alone_who_asks_does_not_keep_readers_away(settings):
+    """There a row that was swept lately is one that somebody reads just now."""
+    settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+    render = stored(Status.SUBMITTED, next_poll_at=at(-10), last_polled_at=at(-20))
+
+    checking.ask([render.pk])
+
+    assert [row.pk for row in RenderJob.objects.take_due(NOW, GRACE, 10)] == [render.pk]
+
+
 @pytest.mark.parametrize("status", [s for s in Status if s != Status.SUBMITTED])
 def test_only_what_sume_holds_is_read(status):
     render = stored(status)

@@ -273,6 +273,7 @@ def test_no_message_shows_a_value(settings):
         "PAUSE_SECONDS",
         "WEBHOOK_MAX_AGE_SECONDS",
         "MEDIA_TIMEOUT_SECONDS",
+        "READS_AT_ONCE",
     ],
 )
 def test_a_zero_that_stops_the_work_is_an_error(settings, name):
@@ -294,6 +295,56 @@ def test_several_faults_are_all_reported(settings):
         "renders.E005",
         "renders.E006",
     ]
+
+
+# --- Who has due reads made -------------------------------------------------------------------
+
+SET = {**GOOD, "SCHEDULER": "sortedset"}
+
+
+@pytest.mark.parametrize("limit", [41, 30])
+def test_a_tick_that_celery_would_cut_off_is_an_error(settings, limit):
+    settings.RENDERS = {**SET, "MEDIA_TIMEOUT_SECONDS": 5}
+    settings.CELERY_TASK_SOFT_TIME_LIMIT = limit
+
+    assert found() == [
+        Error(
+            "REQUEST_TIMEOUT_SECONDS reaches Celery's time limit: a tick, which waits for the "
+            "last reads it began, would be cut off by it.",
+            hint="Raise CELERY_TASK_SOFT_TIME_LIMIT and CELERY_TASK_TIME_LIMIT above 41 s, "
+            "or lower RENDERS_REQUEST_TIMEOUT_SECONDS.",
+            id="renders.E025",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "limit"),
+    [
+        (SET, 42),
+        (SET, None),
+        ({**SET, "TICKS": 0}, 10),
+        ({**GOOD, "SCHEDULER": "countdown"}, 10),
+        ({**GOOD, "SCHEDULER": "database"}, 10),
+    ],
+    ids=["long enough", "no limit", "no ticks", "messages", "the table"],
+)
+def test_no_tick_is_cut_off_where_there_is_time_or_none_of_them(settings, ours, limit):
+    settings.RENDERS = {**ours, "MEDIA_TIMEOUT_SECONDS": 5}
+    settings.CELERY_TASK_SOFT_TIME_LIMIT = limit
+
+    assert found() == []
+
+
+@pytest.mark.parametrize("scheduler", ["countdown", "sortedset", "database"])
+@pytest.mark.parametrize("ticks", [0, 3])
+@pytest.mark.parametrize("broker", ["redis://host/0", "amqp://host//"])
+def test_every_scheduler_goes_with_every_broker(settings, scheduler, ticks, broker):
+    settings.RENDERS = {**GOOD, "SCHEDULER": scheduler, "TICKS": ticks}
+    settings.CELERY_BROKER_URL = broker
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(broker)
+
+    assert found() == []
 
 
 # --- Webhooks -----------------------------------------------------------------------------

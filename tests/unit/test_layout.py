@@ -223,6 +223,22 @@ FORBIDDEN = {
     "gate": {"renders.models.RenderJob", "renders.models.RenderEvent", "celery", "requests"},
     "admission": {"renders.models.RenderJob", "renders.models.RenderEvent", "celery", "redis"},
     "checking": {"celery", "kombu", "redis", "renders.tasks", "renders.client"},
+    "backlog": {"celery", "kombu", "redis", "requests", "renders.tasks", "renders.client"},
+    "crew": {"django", "celery", "kombu", "redis", "requests", "renders.models"},
+    "due": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.client"},
+    "learning": {"django", "celery", "kombu", "redis", "requests", "renders.client", "renders.due"},
+    "listening": {"celery", "kombu", "redis", "requests", "renders.models", "renders.client"},
+    "reader": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
+    "reading": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
+    "reads": {"renders.models.RenderJob", "renders.client", "celery", "kombu", "requests"},
+    "recording": {"celery", "kombu", "redis", "requests", "renders.client", "renders.due"},
+    "running": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
+    "sortedset": {"renders.models", "renders.conf", "django", "celery", "kombu", "requests"},
+    "stopping": {"renders", "django", "celery", "redis", "requests"},
+    "threads": {"renders", "django", "celery", "redis", "requests"},
+    "ticks": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
+    "transport": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
+    "upkeep": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
     "claims": {"celery", "kombu", "redis", "renders.tasks", "renders.client"},
     "sending": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
     "redis_url": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
@@ -280,6 +296,11 @@ def test_not_even_through_others_do_the_tables_know_messages(module):
     reached = reached_from(f"renders.{module}")
 
     assert under(reached, {"celery", "kombu", "redis", "requests", "renders.tasks"}) == set()
+
+
+@pytest.mark.parametrize("module", ["running", "reader", "backlog", "recording"])
+def test_what_runs_by_the_table_alone_knows_no_broker_even_through_others(module):
+    assert under(reached_from(f"renders.{module}"), {"celery", "kombu", "renders.tasks"}) == set()
 
 
 # --- How long -----------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """The tries to store a finished file: what is paid for survives a short outage."""
 
-import pytest
+from datetime import timedelta
 
-from renders import media, saving
+import pytest
+from django.utils import timezone
+
+from renders import backlog, media, saving
+from renders.conf import conf
 from renders.connections import redis_client
-from renders.lease import Leases
+from renders.lease import Leases, Unshared
 from renders.models import RenderJob
 from renders.steps import Step
 from tests.unit.api.support import completed
@@ -66,3 +70,31 @@ def test_a_try_whose_end_is_noted_is_not_taken_for_a_death(monkeypatch, django_u
     assert RenderJob.objects.get(pk=render.pk).artifacts == [
         {"url": "https://a.example/0", "failures": 1}
     ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("scheduler", ["countdown", "sortedset", "database"])
+def test_nobody_begins_a_download_again_while_it_may_still_be_under_way(
+    settings, monkeypatch, django_user_model, scheduler
+):
+    """Who looks after what stopped: the sweep a grace later, a runner almost at once."""
+    settings.RENDERS = {"SCHEDULER": scheduler}  # the times of a real site
+    render = completed(
+        django_user_model.objects.create_user("ann"),
+        {"url": "https://a.example/0?sig=1", "type": "image", "content_type": "image/png"},
+    )
+    seen = []
+    patience = backlog.LEFT_SECONDS if scheduler == "database" else conf.grace_seconds
+
+    def look(*args):
+        end = timezone.now() + timedelta(seconds=conf.MEDIA_TIMEOUT_SECONDS)
+        seen.append(RenderJob.objects.unhandled_late(end, patience).exists())
+        lost = end + timedelta(seconds=conf.LEASE_MARGIN_SECONDS + patience + 1)
+        seen.append(RenderJob.objects.unhandled_late(lost, patience).exists())
+        raise media.MediaError("seen")
+
+    monkeypatch.setattr(media, "save", look)
+
+    saving.save(render.pk, Unshared())
+
+    assert seen == [False, True]

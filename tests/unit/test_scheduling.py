@@ -1,17 +1,22 @@
 """Steps become messages: ids and tokens, countdowns, and a broker that is away."""
 
+import contextlib
 import json
 import logging
+import time
 import uuid
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import InterfaceError
+from django.db import OperationalError as DatabaseAway
 from kombu.exceptions import OperationalError
 
 from project.celery import app
 from renders import scheduling, tasks
 from renders.steps import Step
+from tests.unit.fakes import FakeLeases, FakeSet
 
 RENDER = uuid.UUID("12345678" + 24 * "0")
 TASKS = {
@@ -138,3 +143,147 @@ def test_a_countdown_is_as_long_as_ever_where_clocks_change(moment):
 
     for name in ("eta", "expires"):
         assert datetime.fromisoformat(message.headers[name]) - now == timedelta(seconds=300)
+
+
+# --- The sorted set -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def a_set(settings, monkeypatch):
+    """The sorted set is the scheduler; Redis answers."""
+    settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "sortedset"}
+    polls, leases = FakeSet(), FakeLeases()
+    monkeypatch.setattr(scheduling, "polls", lambda: polls)
+    monkeypatch.setattr(scheduling, "poll_leases", lambda: leases)
+    return polls, leases
+
+
+def test_with_the_sorted_set_polls_wait_there_and_the_rest_is_messages(sent, a_set):
+    polls, _ = a_set
+    before = time.time()
+
+    scheduling.follow([Step("poll", RENDER, 5.0), Step("cancel", RENDER), Step("finish", RENDER)])
+
+    assert before + 5 <= polls.due[RENDER] <= time.time() + 5
+    assert [do for do, _, _ in sent] == ["cancel", "finish"]
+
+
+def test_a_chain_of_messages_that_ends_in_the_set_leaves_no_lease_behind(sent, a_set):
+    polls, leases = a_set
+    token = leases.acquire(str(RENDER), 60)
+
+    scheduling.follow([Step("poll", RENDER, 5.0, token)])
+
+    assert RENDER in polls.due
+    assert leases.tokens == {}
+    assert sent == []
+
+
+def test_without_polls_the_set_is_not_asked(sent, a_set):
+    polls, _ = a_set
+
+    scheduling.follow([Step("finish", RENDER)])
+
+    assert polls.calls == 0
+
+
+def test_a_set_that_cannot_be_reached_holds_up_no_message(sent, a_set, caplog):
+    polls, _ = a_set
+    polls.away = True
+
+    with caplog.at_level(logging.WARNING):
+        scheduling.follow([Step("poll", RENDER), Step("poll", RENDER), Step("finish", RENDER)])
+
+    assert [do for do, _, _ in sent] == ["finish"]
+    assert caplog.messages == ["Redis unreachable (ConnectionError): 2 polls wait for the sweep."]
+
+
+# --- The table alone ------------------------------------------------------------------------
+
+
+class Listened:
+    """A connection to PostgreSQL, or to another database, that notes what it is told."""
+
+    def __init__(self, vendor="postgresql", *, atomic=False, fault=None):
+        self.vendor, self.in_atomic_block, self.fault = vendor, atomic, fault
+        self.told = []
+
+    def cursor(self):
+        if self.fault:
+            raise self.fault
+        return contextlib.nullcontext(self)
+
+    def execute(self, statement):
+        self.told.append(statement)
+
+
+@pytest.fixture
+def by_the_table(settings, monkeypatch, sent, no_redis):
+    """Makes this the connection, and gives it."""
+    settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+
+    def use(connection, number=2):
+        monkeypatch.setattr(scheduling, "connection", connection)
+        scheduling.follow([Step("submit", RENDER)] * number)
+        assert sent == []
+        return connection.told
+
+    return use
+
+
+def test_by_the_table_alone_one_word_wakes_who_waits(by_the_table):
+    assert by_the_table(Listened()) == ["NOTIFY renders"]
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [Listened("sqlite"), Listened(atomic=True)],
+    ids=["it cannot tell", "it would tell too early or not at all"],
+)
+def test_where_nobody_can_be_woken_nothing_is_said(by_the_table, connection):
+    assert by_the_table(connection) == []
+
+
+@pytest.mark.parametrize("fault", [DatabaseAway, InterfaceError])
+def test_a_database_that_goes_away_after_the_commit_is_no_fault_of_the_caller(
+    by_the_table, caplog, fault
+):
+    with caplog.at_level(logging.WARNING):
+        by_the_table(Listened(fault=fault("at secret-host")))
+
+    assert caplog.messages == [f"Nobody was woken up ({fault.__name__})."]
+
+
+def test_no_steps_wake_nobody(by_the_table):
+    assert by_the_table(Listened(), number=0) == []
+
+
+# --- Ticks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ticks_sent(monkeypatch):
+    messages = []
+    monkeypatch.setattr(
+        tasks.poll_due, "apply_async", lambda args, **options: messages.append((args, options))
+    )
+    return messages
+
+
+def test_a_tick_carries_its_chain_its_wait_and_its_token(ticks_sent):
+    scheduling.tick_again("0")
+    scheduling.tick_again("1", 0.5, "w1")
+
+    assert ticks_sent == [(["0"], {"countdown": None}), (["1", "w1"], {"countdown": 0.5})]
+
+
+def test_a_tick_that_the_broker_does_not_take_waits_for_the_sweep(monkeypatch, caplog):
+    def fail(args, **options):
+        raise OperationalError("secret://user:pass@host")
+
+    monkeypatch.setattr(tasks.poll_due, "apply_async", fail)
+
+    with caplog.at_level(logging.WARNING):
+        scheduling.tick_again("0")
+
+    assert caplog.messages == ["Broker unreachable (OperationalError): no tick until the sweep."]

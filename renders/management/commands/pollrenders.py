@@ -4,15 +4,16 @@ import logging
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db import close_old_connections
 
 from renders import scheduling
 from renders.conf import conf
 from renders.connections import poll_leases, polls, sume
 from renders.due import SetQueue
-from renders.management.counts import count
-from renders.reader import Reader
+from renders.management import arguments
+from renders.reader import DATABASE_AWAY, Reader
 from renders.stopping import Stopping
 
 logger = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--slots",
-            type=count,
+            type=arguments.slots,
             help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
         )
 
@@ -42,14 +43,16 @@ class Command(BaseCommand):
                 f"RENDERS_SCHEDULER is {conf.SCHEDULER}: nothing comes into the sorted set. "
                 "Set it to sortedset for this command, the web server, the workers and beat."
             )
-        slots = slots or conf.READS_AT_ONCE
+        if slots:  # as many connections are kept
+            settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": slots}
+        slots = conf.READS_AT_ONCE
         reader = Reader(
             SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=scheduling.follow
         )
-        self._say(f"Reading what is due, up to {slots} jobs at once. Ctrl-C ends it.")
         with Stopping(
             lambda: self._say(f"Ending after {reader.busy} reads. Ctrl-C: at once.")
         ) as stop:
+            self._say(f"Reading what is due, up to {slots} jobs at once. Ctrl-C ends it.")
             while not stop.asked:
                 self._turn(reader)
             whole = reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
@@ -58,7 +61,7 @@ class Command(BaseCommand):
     def _turn(self, reader: Reader) -> None:
         try:
             reader.turn(TURN_SECONDS)
-        except (DatabaseError, InterfaceError) as error:
+        except DATABASE_AWAY as error:
             # What was under way is due again when its lease is over.
             logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
             close_old_connections()

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from renders.conf import conf
 from renders.connections import sume
 from renders.listening import Listener
-from renders.management.counts import count
+from renders.management import arguments
 from renders.running import Runner
 from renders.stopping import Stopping
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--slots",
-            type=count,
+            type=arguments.slots,
             help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
         )
 
@@ -37,14 +37,16 @@ class Command(BaseCommand):
                 "or it looks for a broker at each new render."
             )
             settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
-        slots = slots or conf.READS_AT_ONCE
+        if slots:  # as many connections are kept
+            settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": slots}
+        slots = conf.READS_AT_ONCE
         listener = Listener()
         listener.start()
         runner = Runner(sume(), slots=slots, awakened=listener.heard)
-        self._say(f"Sending, reading (up to {slots} jobs at once), finishing. Ctrl-C ends it.")
         with Stopping(
             lambda: self._say(f"Ending after {runner.busy} steps. Ctrl-C: at once.")
         ) as stop:
+            self._say(f"Sending, reading (up to {slots} jobs at once), finishing. Ctrl-C ends it.")
             while not stop.asked:
                 runner.turn()
             longest = max(conf.REQUEST_TIMEOUT_SECONDS, conf.MEDIA_TIMEOUT_SECONDS)

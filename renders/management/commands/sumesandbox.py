@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import errno
-import math
 import signal
 import threading
 import time
@@ -14,40 +13,18 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from renders.management.arguments import (
+    count,
+    count_or_none,
+    port_number,
+    seconds,
+    share,
+    some_seconds,
+)
 from renders.sandbox import Options, Sandbox
 
 DEFAULTS = Options()
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-def port_number(text: str) -> int:
-    """An argparse type: 0 to 65535."""
-    return _checked(int, text, lambda port: 0 <= port <= 65535, "a port from 0 to 65535")
-
-
-def seconds(text: str) -> float:
-    """An argparse type: a time that can be 0."""
-    return _checked(float, text, lambda value: value >= 0, "a number of seconds, 0 or more")
-
-
-def some_seconds(text: str) -> float:
-    """An argparse type: a time above 0."""
-    return _checked(float, text, lambda value: value > 0, "a number of seconds above 0")
-
-
-def count(text: str) -> int:
-    """An argparse type: 1 or more."""
-    return _checked(int, text, lambda value: value >= 1, "a whole number, 1 or more")
-
-
-def count_or_none(text: str) -> int:
-    """An argparse type: 0 or more."""
-    return _checked(int, text, lambda value: value >= 0, "a whole number, 0 or more")
-
-
-def share(text: str) -> float:
-    """An argparse type: 0 to 1."""
-    return _checked(float, text, lambda value: 0 <= value <= 1, "a share between 0 and 1")
 
 
 def api_key(text: str) -> str:
@@ -201,14 +178,3 @@ def _advice(error: OSError, address: str) -> str:
     if error.errno == errno.EACCES:
         return f"{address} is not allowed for this user. Choose a port above 1023 with --port."
     return f"Cannot listen on {address}: {error.strerror or error}. Check --host and --port."
-
-
-def _checked(convert: Any, text: str, allowed: Any, wanted: str) -> Any:
-    try:
-        value = convert(text)
-        fine = math.isfinite(value) and allowed(value)
-    except (ValueError, OverflowError):
-        fine = False
-    if not fine:
-        raise argparse.ArgumentTypeError(f"must be {wanted}, not {text!r}")
-    return value

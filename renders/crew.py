@@ -1,0 +1,74 @@
+"""Threads that take steps when their time has come, the earliest first."""
+
+import heapq
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable
+from uuid import UUID
+
+from renders.steps import Step
+from renders.threads import Threads
+
+
+class Crew:
+    """Up to `most` steps under way. `take` gives a step back with those that follow.
+
+    What is to be done at once already and is not done yet is not noted twice, submits apart:
+    these stand for whoever is next in line.
+    """
+
+    def __init__(
+        self, take: Callable[[Step], tuple[Step, list[Step]]], most: int, name: str
+    ) -> None:
+        self._threads = Threads(take, most, name)
+        self._most = most
+        self._heap: list[tuple[float, int, Step]] = []
+        self._order = itertools.count()
+        self._noted: set[tuple[str, UUID]] = set()
+        self._under_way: Counter[str] = Counter()
+
+    @property
+    def busy(self) -> int:
+        """How many steps are under way."""
+        return self._threads.busy
+
+    @property
+    def next_at(self) -> float:
+        """When the next step can begin (monotonic clock); infinity until one ends, or is put."""
+        return self._heap[0][0] if self._heap and self._threads.free > 0 else float("inf")
+
+    def put(self, step: Step) -> None:
+        """Have this step taken in its time."""
+        if not step.after and step.do != "submit":
+            if _name(step) in self._noted:
+                return
+            self._noted.add(_name(step))
+        heapq.heappush(self._heap, (time.monotonic() + step.after, next(self._order), step))
+
+    def start(self) -> None:
+        """Begin what is due, as far as threads are free."""
+        while self.next_at <= time.monotonic():
+            step = heapq.heappop(self._heap)[2]
+            self._under_way[step.do] += 1
+            self._threads.put(step)
+
+    def collect(self, seconds: float) -> list[Step]:
+        """What follows what is done; waits for the first at most so long."""
+        following = []
+        for step, steps in self._threads.get(seconds, self._most):
+            self._under_way[step.do] -= 1
+            self._noted.discard(_name(step))
+            following += steps
+        return following
+
+    def has(self, do: str) -> bool:
+        """Whether a step of this sort is under way, or due; not one that waits for its time."""
+        now = time.monotonic()
+        return self._under_way[do] > 0 or any(
+            step.do == do and due <= now for due, _, step in self._heap
+        )
+
+
+def _name(step: Step) -> tuple[str, UUID]:
+    return step.do, step.render_id

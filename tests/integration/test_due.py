@@ -1,0 +1,56 @@
+"""What readers take from the sorted set, in a real Redis: each render for one, and none lost."""
+
+import time
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from renders.connections import poll_leases, polls
+from renders.demo.embedded_redis import EmbeddedRedis
+from renders.due import SetQueue
+from renders.models import RenderJob
+from tests.unit.test_models import stored
+
+pytestmark = pytest.mark.usefixtures("database", "by_the_set")
+
+
+@pytest.fixture
+def by_the_set(redis: EmbeddedRedis, settings: Any) -> None:
+    settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "sortedset"}
+
+
+def due() -> RenderJob:
+    render = stored("submitted", next_poll_at=timezone.now())
+    polls().add({render.pk: time.time()})
+    return render
+
+
+def reader() -> SetQueue:
+    return SetQueue(polls(), poll_leases())
+
+
+def test_when_the_set_gives_away_what_a_dead_reader_had_its_lease_is_over() -> None:
+    render = due()
+    dead, living = reader(), reader()
+    assert len(dead.take(10)) == 1
+
+    while not polls().due_by(time.time(), 10):
+        time.sleep(0.01)
+
+    assert [held.render for held in living.take(10)] == [render]
+
+
+def test_a_reader_that_comes_too_late_drops_nothing_that_the_next_one_has() -> None:
+    render = due()
+    late, following = reader(), reader()
+    [stalled] = late.take(10)
+    polls().settle([(render.pk, stalled.lease_ends or 0.0, time.time())])  # its time was over
+    poll_leases().release_many({str(render.pk): stalled.token or ""})
+    [held] = following.take(10)
+
+    late.settle([(stalled, None)])
+    assert len(polls()) == 1
+
+    following.settle([(held, None)])
+    assert len(polls()) == 0

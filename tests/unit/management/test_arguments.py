@@ -1,0 +1,50 @@
+"""Numbers on a command line: what is taken, and what is said where one is not."""
+
+import argparse
+from typing import Any
+
+import pytest
+
+from renders.management import arguments
+
+TAKEN = [
+    (arguments.port_number, "0", 0),
+    (arguments.port_number, "65535", 65535),
+    (arguments.seconds, "0", 0.0),
+    (arguments.seconds, "1.5", 1.5),
+    (arguments.some_seconds, "0.01", 0.01),
+    (arguments.count, "1", 1),
+    (arguments.count_or_none, "0", 0),
+    (arguments.slots, "1", 1),
+    (arguments.slots, "100000", 100_000),
+    (arguments.share, "0", 0.0),
+    (arguments.share, "1", 1.0),
+]
+REFUSED = [
+    (arguments.port_number, "65536", "must be a port from 0 to 65535, not '65536'"),
+    (arguments.port_number, "-1", "must be a port from 0 to 65535, not '-1'"),
+    (arguments.seconds, "-1", "must be a number of seconds, 0 or more, not '-1'"),
+    (arguments.seconds, "inf", "must be a number of seconds, 0 or more, not 'inf'"),
+    (arguments.some_seconds, "0", "must be a number of seconds above 0, not '0'"),
+    (arguments.count, "0", "must be a whole number, 1 or more, not '0'"),
+    (arguments.count, "1.5", "must be a whole number, 1 or more, not '1.5'"),
+    (arguments.count_or_none, "-1", "must be a whole number, 0 or more, not '-1'"),
+    (arguments.slots, "0", "must be a whole number from 1 to 100000, not '0'"),
+    (arguments.slots, "100001", "must be a whole number from 1 to 100000, not '100001'"),
+    (arguments.slots, "many", "must be a whole number from 1 to 100000, not 'many'"),
+    (arguments.slots, "9" * 5000, "must be a whole number from 1 to 100000, not"),
+    (arguments.share, "1.01", "must be a share between 0 and 1, not '1.01'"),
+    (arguments.share, "nan", "must be a share between 0 and 1, not 'nan'"),
+]
+
+
+@pytest.mark.parametrize(("read", "text", "value"), TAKEN)
+def test_what_is_allowed_is_read(read: Any, text: str, value: float) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(("read", "text", "words"), REFUSED)
+def test_what_is_not_allowed_is_told(read: Any, text: str, words: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        read(text)
+    assert str(caught.value).startswith(words)

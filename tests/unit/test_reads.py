@@ -1,0 +1,307 @@
+"""May Sume be read now? The gate, the budget of a span, and one that tries after a refusal."""
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis
+
+from renders import gate, reads
+from renders.exceptions import Closed, NotReady, OutcomeUnknown, Paused, Rejected
+from renders.models import Gate
+from renders.reads import Admission
+from renders.states import Sort
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 5, 4, 12, 0, 0, 250_000, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+class FakeRedis:
+    """Keys without an end; counts what is asked."""
+
+    def __init__(self):
+        self.kept = {}
+        self.away = False
+        self.calls = []
+
+    def _reach(self, what):
+        self.calls.append(what)
+        if self.away:
+            raise redis.ConnectionError
+
+    def get(self, key):
+        self._reach("get")
+        return self.kept.get(key)
+
+    def set(self, key, value, *, px, nx=False):
+        self._reach("set")
+        if not (nx and key in self.kept):
+            self.kept[key] = value
+
+    def delete(self, key):
+        self._reach("delete")
+        self.kept.pop(key, None)
+
+    def register_script(self, text):
+        def take(keys, args):
+            self._reach("take")
+            most, wanted, _ = args
+            taken = max(0, min(most - self.kept.get(keys[0], 0), wanted))
+            self.kept[keys[0]] = self.kept.get(keys[0], 0) + taken
+            return taken
+
+        return take
+
+
+@pytest.fixture
+def a_redis(monkeypatch):
+    client = FakeRedis()
+    for module in (reads, gate):
+        monkeypatch.setattr(module, "redis_client", lambda: client)
+    return client
+
+
+@pytest.fixture
+def none(settings):
+    """No Redis at all."""
+    settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch, settings):
+    """A clock that stands, and ten reads a second (16 writes a minute)."""
+    settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 16}
+    times = [NOW]
+    for module in (reads, gate):
+        monkeypatch.setattr(f"{module.__name__}.timezone.now", lambda: times[0])
+    return times
+
+
+MOST = 16 * 40 // 62
+
+
+@pytest.fixture(params=["database", "redis", "redis away"])
+def anywhere(request, a_redis, settings):
+    """Wherever the reads are counted."""
+    if request.param == "database":
+        settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+    a_redis.away = request.param == "redis away"
+    return request.param
+
+
+# --- The budget ---------------------------------------------------------------------------
+
+
+def test_no_more_are_admitted_than_the_span_allows(anywhere):
+    assert reads.admit(4) == Admission(4)
+    assert reads.admit(MOST) == Admission(MOST - 4)
+
+    refused = reads.admit(1)
+
+    assert (refused.count, refused.probe) == (0, False)
+    assert refused.closed.code == "read_budget"
+    assert refused.closed.until == NOW.replace(microsecond=0) + SECOND
+
+
+def test_the_next_span_has_a_budget_of_its_own(anywhere, clock):
+    reads.admit(MOST)
+    clock[0] = NOW + SECOND
+
+    assert reads.admit(MOST + 5) == Admission(MOST)
+
+
+def test_where_a_second_allows_none_the_span_is_longer(anywhere, clock, settings):
+    settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}  # 40 reads in 62 s
+
+    assert reads.admit(5).count == 1
+    closed = reads.admit(5).closed
+    clock[0] = closed.until - timedelta(microseconds=1)
+    assert reads.admit(5).count == 0
+    clock[0] = closed.until
+    assert reads.admit(5).count == 1
+
+
+def test_without_redis_the_row_counts(none):
+    reads.admit(3)
+    reads.admit(2)
+
+    row = Gate.objects.get(pk=Sort.READS)
+    assert (row.span, row.span_taken) == (int(NOW.timestamp()), 5)
+
+
+def test_redis_away_is_told(a_redis, caplog):
+    a_redis.away = True
+
+    with caplog.at_level(logging.WARNING):
+        assert reads.admit(2) == Admission(2)
+
+    assert "Redis unreachable (ConnectionError): the database counts." in caplog.messages
+    assert Gate.objects.get(pk=Sort.READS).span_taken == 2
+
+
+# --- The gate -------------------------------------------------------------------------------
+
+
+def closed_gate(**fields):
+    return Gate.objects.create(
+        sort=Sort.READS,
+        **{"paused_until": NOW + 9 * SECOND, "code": "rate_limited", "reason": "Wait.", **fields},
+    )
+
+
+def test_while_the_gate_is_closed_none_is_admitted_and_none_taken_from_the_budget(anywhere):
+    closed_gate()
+
+    admission = reads.admit(5)
+
+    assert admission.count == 0
+    assert (admission.closed.code, admission.closed.until) == ("rate_limited", NOW + 9 * SECOND)
+    assert Gate.objects.get().span_taken == 0
+
+
+def test_a_pause_that_redis_tells_of_needs_no_database(a_redis, django_assert_num_queries):
+    until = NOW + 9 * SECOND
+    a_redis.kept["sume:gate:reads"] = json.dumps([until.timestamp(), "busy", "Wait."])
+
+    with django_assert_num_queries(0):
+        admission = reads.admit(5)
+
+    assert (admission.closed.code, admission.closed.until) == ("busy", until)
+
+
+def test_an_open_gate_is_not_looked_at_again_for_a_moment(a_redis, django_assert_num_queries):
+    reads.admit(1)
+    assert a_redis.kept["sume:gate:reads"] == gate.OPEN
+    a_redis.calls.clear()
+
+    with django_assert_num_queries(0):
+        assert reads.admit(1) == Admission(1)
+    assert a_redis.calls == ["get", "take"]
+
+
+def test_a_pause_told_meanwhile_stays(a_redis):
+    a_redis.kept["sume:gate:reads"] = pause = json.dumps([NOW.timestamp(), "busy", "Over."])
+
+    reads.admit(1)
+
+    assert a_redis.kept["sume:gate:reads"] == pause
+
+
+def test_a_pause_takes_the_place_of_an_open_gate(a_redis):
+    reads.admit(1)
+
+    reads.answered(False, Paused("No.", code="unauthorized", status=401))
+
+    assert reads.admit(1).closed.code == "unauthorized"
+
+
+# --- One that tries -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def refused(clock):
+    """The gate after a pause for a refused key."""
+    return closed_gate(paused_until=NOW - SECOND, code="unauthorized", refusals=1)
+
+
+def test_after_a_refusal_one_read_tries_and_the_others_wait(anywhere, refused):
+    assert reads.admit(5) == Admission(1, probe=True)
+
+    admission = reads.admit(5)
+
+    assert (admission.count, admission.closed.code) == (0, "probe")
+
+
+def test_whoever_waits_for_the_one_that_tries_takes_nothing_from_the_budget(none, refused):
+    reads.admit(5)
+    for _ in range(MOST):
+        reads.admit(5)
+
+    refused.refresh_from_db()
+    assert refused.span_taken == 1
+
+
+def test_of_two_that_would_try_at_once_one_does(none, refused, monkeypatch):
+    take = reads._take
+
+    def overtaken(*args):
+        Gate.objects.update(probe_until=NOW + 60 * SECOND)  # by another, just before
+        return take(*args)
+
+    monkeypatch.setattr(reads, "_take", overtaken)
+
+    assert reads.admit(5).closed.code == "probe"
+
+
+def test_one_that_died_trying_is_waited_for_and_then_replaced(none, refused, clock):
+    reads.admit(1)
+    clock[0] = NOW + 2.4 * SECOND
+    assert reads.admit(1).closed.code == "probe"
+
+    clock[0] = NOW + 2.6 * SECOND  # grace_seconds of the tests: 2.5
+    assert reads.admit(1) == Admission(1, probe=True)
+
+
+ANSWERS = {
+    "an answer": (None, 0),
+    "an answer that refuses this one": (Rejected("No.", code="not_found"), 0),
+    "no result yet": (NotReady("No.", code="x"), 0),
+    "no answer": (OutcomeUnknown("No.", code="no_answer"), 1),
+}
+
+
+@pytest.mark.parametrize(("error", "refusals"), ANSWERS.values(), ids=ANSWERS)
+def test_any_answer_to_the_one_that_tries_opens_the_gate(none, refused, error, refusals):
+    reads.admit(1)
+
+    reads.answered(True, error)
+
+    refused.refresh_from_db()
+    assert (refused.refusals, refused.probe_until) == (refusals, None)
+    assert reads.admit(3) == (Admission(3) if not refusals else Admission(1, probe=True))
+
+
+def test_another_refusal_closes_it_for_longer(none, refused):
+    reads.admit(1)
+
+    reads.answered(True, Paused("No.", code="unauthorized", status=401))
+
+    refused.refresh_from_db()
+    assert refused.refusals == 2
+    assert refused.paused_until == NOW + 2 * 0.5 * SECOND  # PAUSE_SECONDS of the tests
+    assert reads.admit(1).closed.code == "unauthorized"
+
+
+@pytest.mark.parametrize("error", [None, OutcomeUnknown("No.", code="no_answer")])
+def test_what_the_others_are_told_leaves_the_gate_alone(none, error, django_assert_num_queries):
+    with django_assert_num_queries(0):
+        reads.answered(False, error)
+
+
+# --- One read -----------------------------------------------------------------------------
+
+
+def test_one_read_is_sent_where_it_may_be(none):
+    assert reads.read(lambda: "the answer") == "the answer"
+
+
+def test_one_read_is_not_sent_where_the_gate_is_closed(none):
+    closed_gate()
+
+    with pytest.raises(Closed, match="Wait"):
+        reads.read(lambda: pytest.fail("It was sent."))
+
+
+@pytest.mark.parametrize("probe", [False, True])
+def test_the_gate_learns_from_one_read(none, probe):
+    if probe:
+        closed_gate(paused_until=NOW - SECOND, refusals=1)
+
+    def ask():
+        raise Paused("No.", code="unauthorized", status=401)
+
+    with pytest.raises(Paused):
+        reads.read(ask)
+    assert reads.admit(1).closed.code == "unauthorized"
