@@ -85,7 +85,10 @@ class SortedSet:
         """Up to `limit` that are due (at most `MOST`), for `lease` seconds nobody else's."""
         ends = round(now + lease, 6)
         ids, first = self._take(keys=[self._key], args=[now, ends, min(limit, MOST)])
-        return Taken([UUID(_text(pk)) for pk in ids], ends, float(first) if first else None)
+        known = [pk for member in ids if (pk := _id(member))]
+        if strangers := [member for member in ids if not _id(member)]:
+            self._client.zrem(self._key, *strangers)
+        return Taken(known, ends, float(first) if first else None)
 
     def settle(self, entries: Iterable[tuple[UUID, float, float | None]]) -> None:
         """Say when those taken are due next: id, the lease's end, the time (None: never)."""
@@ -102,7 +105,7 @@ class SortedSet:
         found = self._client.zrange(
             self._key, "-inf", moment, byscore=True, offset=0, num=limit, withscores=True
         )
-        return {UUID(_text(pk)): float(at) for pk, at in found}
+        return {pk: float(at) for member, at in found if (pk := _id(member))}
 
     def remove(self, pks: Iterable[UUID]) -> None:
         """Forget these."""
@@ -118,5 +121,9 @@ class SortedSet:
         self._client.set(self._whole, 1, px=max(1, int(seconds * 1000)))
 
 
-def _text(member: bytes | str) -> str:
-    return member.decode() if isinstance(member, bytes) else member
+def _id(member: bytes | str) -> UUID | None:
+    """The id that a member is; None for what somebody else put in."""
+    try:
+        return UUID(member.decode() if isinstance(member, bytes) else member)
+    except ValueError:
+        return None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from renders.connections import poll_leases, polls
+from renders.connections import poll_leases, polls, redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.due import SetQueue
 from renders.models import RenderJob
@@ -54,3 +54,11 @@ def test_a_reader_that_comes_too_late_drops_nothing_that_the_next_one_has() -> N
 
     following.settle([(held, None)])
     assert len(polls()) == 0
+
+
+def test_what_somebody_else_put_into_the_set_stops_nobody() -> None:
+    render = due()
+    redis_client().zadd("sume:polls", {"no id": 1.0})
+
+    assert [held.render for held in reader().take(10)] == [render]
+    assert len(polls()) == 1

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from renders import gate, pruning, services
-from renders.exceptions import BackOff
+from renders.exceptions import BackOff, Paused
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
 from renders.states import Sort
@@ -81,6 +81,16 @@ def test_an_overdue_poll_starts_a_new_chain(render: RenderJob) -> None:
     [step] = engine.poll(render)
     assert step.do == "poll"
     assert engine.swept() == []
+
+
+def test_while_reads_pause_none_is_put_back(render: RenderJob) -> None:
+    engine.submit(render)
+    engine.make_due(render)
+    engine.age_rows(100)
+    gate.pause(Sort.READS, Paused("No.", code="unauthorized"), 60)
+    assert engine.swept() == []
+    gate.resume()
+    assert engine.swept() == [("poll", render.pk)]
 
 
 def test_an_ended_render_that_nobody_finished_is_finished(render: RenderJob) -> None:
