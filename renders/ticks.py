@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
 from renders.due import SetQueue
-from renders.lease import Leases
 from renders.reader import DATABASE_AWAY, Reader
 from renders.steps import Step
 
@@ -42,33 +41,60 @@ def tick(
 
     Without a token, only where no chain of that name lives.
     """
-    reader = None
+    lease = Lease(chain)
+    if not lease.take(token):
+        return
+    queue = SetQueue(polls(), poll_leases())
+    reader = Reader(queue, sume(), slots=conf.READS_AT_ONCE, follow=follow)
     try:
-        leases = tick_leases()
-        own = (
-            leases.swap(chain, token, LEASE_SECONDS)
-            if token
-            else leases.acquire(chain, LEASE_SECONDS)
-        )
-        if own is None:
-            return
-        queue = SetQueue(polls(), poll_leases())
-        reader = Reader(queue, sume(), slots=conf.READS_AT_ONCE, follow=follow)
-        own = _read(reader, leases, chain, own)
+        _read(reader, lease)
         wait = min(REST_SECONDS, _rest(reader))
-        following = own and leases.hand_on(chain, own, wait + LEASE_SECONDS)
-        if following:
+        if following := lease.keep(wait + LEASE_SECONDS):
             # Before the last answers are here: who is slow does not hold up the others.
             go_on(chain, wait, following)
-    except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): no tick until the sweep.", type(error).__name__)
     finally:
-        if reader:
-            reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
+        reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
 
 
-def _read(reader: Reader, leases: Leases, chain: str, own: str) -> str | None:
-    """Read for a while; returns the token of our lease, None where it was lost."""
+class Lease:
+    """The lease of a chain of ticks. Redis away: this tick goes on without, and calls no other."""
+
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._leases = tick_leases()
+        self._token: str | None = None
+
+    def take(self, token: str | None) -> bool:
+        """Whether this tick may read."""
+        try:
+            if token:
+                self._token = self._leases.swap(self._chain, token, LEASE_SECONDS)
+            else:
+                self._token = self._leases.acquire(self._chain, LEASE_SECONDS)
+        except REDIS_DOWN as error:
+            self._without(error)
+            return True
+        return self._token is not None
+
+    def keep(self, seconds: float) -> str | None:
+        """Hold it for so long from now on; the token, None where it is not ours any more."""
+        if self._token:
+            try:
+                self._token = self._leases.hand_on(self._chain, self._token, seconds)
+            except REDIS_DOWN as error:
+                self._without(error)
+        return self._token
+
+    def _without(self, error: Exception) -> None:
+        self._token = None
+        logger.warning(
+            "Redis unreachable (%s): a tick without its lease; the sweep calls the next.",
+            type(error).__name__,
+        )
+
+
+def _read(reader: Reader, lease: Lease) -> None:
+    """Read for a while."""
     end = time.monotonic() + TICK_SECONDS
     renew_at = time.monotonic() + RENEW_SECONDS
     while time.monotonic() < end:
@@ -82,11 +108,7 @@ def _read(reader: Reader, leases: Leases, chain: str, own: str) -> str | None:
             break
         if time.monotonic() >= renew_at:
             renew_at = time.monotonic() + RENEW_SECONDS
-            renewed = leases.hand_on(chain, own, LEASE_SECONDS)
-            if renewed is None:
-                return None
-            own = renewed
-    return own
+            lease.keep(LEASE_SECONDS)
 
 
 def _rest(reader: Reader) -> float:

@@ -57,8 +57,9 @@ class Accounts:
             none("effects not exactly once", self._wrong_effects()),
             *self._reads(),
             *self._submits(),
-            Line("workers killed", self._stack.kills),
+            Line("processes killed", self._stack.kills),
             none("processes that ended by themselves", self._stack.own_deaths),
+            none("processes that did not end well when asked", self._stack.bad_ends),
             none("secrets in logs", self._secrets()),
             self._tracebacks(),
         ]
@@ -110,14 +111,17 @@ class Accounts:
             yield f"{pk}: {[(signal, n) for (render, signal), n in found.items() if render == pk]}"
 
     def _reads(self) -> Iterable[Line]:
-        unexcused, excused = [], 0
+        unexcused, excuses = [], Counter()
+        known = {"without Redis": self._diary.redis_away, "side by side": self._diary.side_by_side}
         for read in self._ledger.early_reads:
-            if any(start <= read.at <= end for start, end in self._diary.redis_away):
-                excused += 1
+            for why, spans in known.items():
+                if any(start <= read.at <= end for start, end in spans):
+                    excuses[why] += 1
+                    break
             else:
                 unexcused.append(f"{read.job_id} was read {read.due - read.at:.2f} s too early")
-        name = f"early reads ({excused} more without Redis)" if excused else "early reads"
-        yield none(name, unexcused)
+        more = "".join(f", {count} more {why}" for why, count in excuses.items())
+        yield none(f"early reads{more}", unexcused)
         reads = needless = asked = 0
         for job_id, job in self._jobs.items():
             times = [r.at for r in self._ledger.reads.get(job_id, []) if r.what == "status"]
@@ -151,6 +155,8 @@ class Accounts:
             )
             # Each process may have one of each sort on its way, and one at a time tries later.
             most = 2 * (2 * self._stack.workers + 2 * math.ceil(math.log2(2 * (end - start))))
+            # One that reads many at once may have all that Sume holds on its way.
+            most += conf.max_in_flight or 0 if self._diary.reads_many else 0
             words = f"{dict(met)} in {end - start:.0f} s, at most {most}"
             yield Line("calls with the refused key", words, met.total() <= most)
 

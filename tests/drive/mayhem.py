@@ -4,7 +4,7 @@ import heapq
 import itertools
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -13,10 +13,11 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from rich.console import Console
 
 from renders import services
-from renders.connections import redis_client
 from renders.models import RenderJob
+from tests.drive.modes import MODES
 from tests.drive.options import Options
 from tests.drive.stack import AFTERMATH_SECONDS, Stack
+from tests.drive.switching import at_once, rolling
 
 REDIS_DOWN_SECONDS = 3.0
 KEY_REFUSED_SECONDS = 8.0
@@ -37,8 +38,12 @@ class Diary:
     """Renders that were asked to be canceled."""
     redis_away: list[tuple[float, float]] = field(default_factory=list)
     """When Redis was emptied or away: leases were not kept."""
+    side_by_side: list[tuple[float, float]] = field(default_factory=list)
+    """When modes ran that do not know of each other's reads."""
     key_refused: list[tuple[float, float]] = field(default_factory=list)
     """When the key was refused."""
+    reads_many: bool = False
+    """Whether one process has many reads on its way at once."""
     calm_at: float = 0.0
     """When the last thing was broken."""
     ended_at: float | None = None
@@ -49,7 +54,7 @@ class Mayhem:
     """One drive through a running stack. All of it happens in this thread."""
 
     def __init__(self, options: Options, stack: Stack, console: Console) -> None:
-        self.diary = Diary()
+        self.diary = Diary(reads_many=any(mode.name != "countdown" for mode in options.modes))
         self._options = options
         self._stack = stack
         self._console = console
@@ -60,7 +65,7 @@ class Mayhem:
 
     def run(self) -> Diary:
         """Break things for a while, then wait until all renders are handled."""
-        self._stack.start(self._options.workers)
+        self._stack.start()
         self._make_plan()
         end = time.time() + self._options.main_seconds
         self._pass_time(lambda: time.time() >= end)
@@ -96,6 +101,23 @@ class Mayhem:
         if options.restart_database:
             self._at(0.75 * span, self._crash_database)
 
+        if options.switch:
+            self._at(0.5 * span, self._begin_switch)
+
+    def _begin_switch(self) -> None:
+        mode = MODES[self._options.switch or ""]
+        self._say(f"from {self._stack.mode.name} to {mode.name}")
+        replace = rolling if self._options.rolling else at_once
+        self._go_on_switching(replace(self._stack, mode, self._chance), time.time())
+
+    def _go_on_switching(self, steps: Iterator[None], began: float) -> None:
+        for _ in steps:
+            self._at(0.1, partial(self._go_on_switching, steps, began))
+            return
+        self._say(f"all of it is {self._stack.mode.name} now")
+        if self._options.doubles_reads:
+            self.diary.side_by_side.append((began, time.time() + AFTERMATH_SECONDS))
+
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         heapq.heappush(self._plan, (time.time() + seconds, next(self._order), action))
 
@@ -117,7 +139,8 @@ class Mayhem:
         # What the stand-in does with each: every 10th fails, every 14th is refused.
         word = "FAIL" if number % 10 == 4 else "REJECT" if number % 14 == 5 else "A lighthouse"
         reference = f"drive-{number}"
-        make = partial(services.create_render, f"{word} no. {number} ☂", reference=reference)
+        # Few prompts: the stand-in draws each picture once, which is slow where all want the CPU.
+        make = partial(services.create_render, f"{word} no. {number % 4} ☂", reference=reference)
         try:
             render = make()
             if number % 6 == 1 and make().pk != render.pk:
@@ -139,7 +162,7 @@ class Mayhem:
         self.diary.canceled.add(pk)
 
     def _flush_redis(self) -> None:
-        redis_client().flushall()
+        self._stack.flush_redis()
         self._say("Redis emptied")
         self.diary.redis_away.append((time.time(), time.time() + AFTERMATH_SECONDS))
 

@@ -5,11 +5,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tests.drive.modes import MODES, Mode
+
 
 @dataclass(frozen=True)
 class Options:
     """The arguments of one drive. Times are seconds."""
 
+    mode: str
+    switch: str | None
+    rolling: bool
     db: str
     renders: int
     workers: int
@@ -31,8 +36,29 @@ class Options:
         """How long all may take to end once nothing is broken any more."""
         return 60.0 + self.renders
 
+    @property
+    def modes(self) -> list[Mode]:
+        """Those that it runs in, in order."""
+        return [MODES[name] for name in (self.mode, self.switch) if name]
+
+    @property
+    def uses_redis(self) -> bool:
+        """Whether there is a Redis to be broken."""
+        return any(mode.uses_redis for mode in self.modes)
+
+    @property
+    def doubles_reads(self) -> bool:
+        """Whether modes run side by side that do not know of each other's reads.
+
+        Those with Redis keep leases there, the one without keeps them in the table.
+        """
+        return self.rolling and len({mode.uses_redis for mode in self.modes}) > 1
+
     def __str__(self) -> str:
         words = [
+            self.mode,
+            *[f"in the middle {self.switch}"] * bool(self.switch),
+            *["one process after the other"] * self.rolling,
             self.db,
             f"{self.renders} renders",
             f"{self.workers} workers",
@@ -58,6 +84,9 @@ def read(arguments: Sequence[str] | None = None) -> Options:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
+    add("--mode", choices=list(MODES), default="countdown", help="how the app runs")
+    add("--switch", choices=list(MODES), help="go on in this mode, from the middle")
+    add("--rolling", action="store_true", help="with --switch: replace one process at a time")
     add("--db", choices=["sqlite", "postgresql"], default="sqlite", help="kind of database")
     add("--renders", type=_at_least(1, int), default=60, help="how many renders are made")
     add("--workers", type=_at_least(1, int), default=2, help="worker groups of two processes")
@@ -78,7 +107,12 @@ def read(arguments: Sequence[str] | None = None) -> Options:
         parser.error("--restart-database needs --db postgresql: SQLite has no server.")
     if given.restart_database and server_is_given():
         parser.error("--restart-database would crash the server of DATABASE_URL; unset it.")
-    return Options(**vars(given))
+    if given.rolling and not given.switch:
+        parser.error("--rolling needs --switch: there is nothing to replace.")
+    options = Options(**vars(given))
+    if (given.flush_redis or given.restart_redis) and not options.uses_redis:
+        parser.error(f"--mode {given.mode} has no Redis to break.")
+    return options
 
 
 def server_is_given() -> bool:

@@ -4,20 +4,23 @@ import os
 import random
 import secrets
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import django
 import psycopg
+from django.conf import settings
 from django.core.management import call_command
+from redis import Redis
 
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import Child, kill_group
 from renders.sandbox import Sandbox
+from tests.drive import modes
 from tests.drive.answers import Answers
 from tests.drive.bond import bonded
+from tests.drive.modes import NOWHERE, Mode
 from tests.drive.options import Options, server_is_given
 from tests.servers import postgresql
 
@@ -35,18 +38,29 @@ class Stack:
     """The running system, with a handle on each part that shall be broken."""
 
     def __init__(
-        self, folder: Path, redis: EmbeddedRedis, sandbox: Sandbox, database: str, key: str
+        self,
+        options: Options,
+        folder: Path,
+        redis: EmbeddedRedis | None,
+        sandbox: Sandbox,
+        database: str,
+        key: str,
     ) -> None:
         self.redis = redis
+        self.redis_url = redis.url if redis else NOWHERE
+        self.mode = options.modes[0]
+        self.db = options.db
+        self.workers = options.workers
         self.sandbox = sandbox
         self.database = database
         self.key = key
         self.answers = Answers()
-        self.workers = 0
         self.kills = 0
         self.own_deaths: list[str] = []
+        self.bad_ends: list[str] = []
+        self.running: dict[str, Child] = {}
         self._folder = folder
-        self._running: dict[str, Child] = {}
+        self._aside: list[Child] = []
         self._redis_is_down = False
 
     @property
@@ -54,42 +68,70 @@ class Stack:
         """What each process has written; this one's is among them."""
         return sorted(self._folder.glob("*.log"))
 
-    def start(self, workers: int) -> None:
-        """Start the workers and beat."""
-        self.workers = workers
-        for number in range(workers):
-            self._start(f"worker{number}")
-        self._start("beat")
+    def start(self) -> None:
+        """Start all processes of the mode."""
+        self.be(self.mode)
+        for name in self.names():
+            self.start_one(name)
+
+    def names(self) -> list[str]:
+        """The processes that the mode wants."""
+        return self.mode.processes(self.workers, self.db)
+
+    def be(self, mode: Mode) -> None:
+        """Let this process, which makes and cancels renders, be a web server of that mode."""
+        self.mode = mode
+        settings.RENDERS = {**settings.RENDERS, **mode.settings(self.redis_url)}
+
+    def start_one(self, name: str) -> None:
+        """Start the process of this name."""
+        self.running[name] = modes.start(name, self.redis_url, self._folder, ROOT)
+
+    def set_aside(self, name: str) -> Child:
+        """Have a process replaced by nobody when it ends."""
+        child = self.running.pop(name)
+        self._aside.append(child)
+        return child
 
     def kill_a_worker(self, chance: random.Random) -> None:
-        """SIGKILL one worker with all of its processes, and start another in its place."""
-        # One that is still starting holds nothing yet.
-        ready = [name for name, child in self._workers() if child.has_written(" ready.")]
+        """SIGKILL one process, not beat, with its children, and start another in its place."""
+        ready = [
+            name
+            for name, child in self.running.items()
+            if modes.sort_of(name) != "beat" and modes.is_ready(name, child)
+        ]
         if ready:
             name = chance.choice(sorted(ready))
-            kill_group(self._running[name])
+            kill_group(self.running[name])
             self.kills += 1
-            self._start(name)
+            self.start_one(name)
 
     def supervise(self) -> None:
         """Replace what ended by itself, and note it. Raises `Broken`."""
-        for name, child in list(self._running.items()):
+        for name, child in list(self.running.items()):
             if not child.alive:
                 self.own_deaths.append(str(child.death()))
                 kill_group(child)
-                self._start(name)
-        if not self._redis_is_down and not (self.redis.child and self.redis.child.alive):
+                self.start_one(name)
+        redis = self.redis
+        if redis and not self._redis_is_down and not (redis.child and redis.child.alive):
             raise Broken("Redis ended by itself.")
+
+    def flush_redis(self) -> None:
+        """Empty Redis."""
+        with Redis.from_url(self.redis_url) as client:
+            client.flushall()
 
     def kill_redis(self) -> None:
         """SIGKILL Redis; it keeps nothing."""
         self._redis_is_down = True
-        if self.redis.child:
+        if self.redis and self.redis.child:
             kill_group(self.redis.child)
 
     def start_redis(self) -> None:
         """Start Redis again on the same port, empty."""
-        self.redis.start()
+        if self.redis:
+            self.redis.start()
         self._redis_is_down = False
 
     def crash_database(self) -> None:
@@ -99,26 +141,10 @@ class Stack:
             connection.close()
 
     def stop(self) -> None:
-        """End workers and beat at once."""
-        for child in self._running.values():
+        """End all processes at once."""
+        for child in [*self.running.values(), *self._aside]:
             kill_group(child)
-        self._running.clear()
-
-    def _workers(self) -> list[tuple[str, Child]]:
-        return [pair for pair in self._running.items() if pair[0] != "beat"]
-
-    def _start(self, name: str) -> None:
-        if name == "beat":
-            words = ["beat", "--schedule", str(self._folder / "schedule"), "--pidfile="]
-        else:
-            words = ["worker", "-c2", "-n", f"{name}@drive", "--without-mingle", "--without-gossip"]
-        self._running[name] = Child(
-            name,
-            [sys.executable, "-m", "celery", "-A", "project", *words, "-linfo"],
-            environment=os.environ,
-            log=self._folder / f"{name}.log",
-            cwd=ROOT,
-        )
+        self.running.clear()
 
 
 @contextmanager
@@ -129,7 +155,7 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
     """
     key = f"canary-{secrets.token_hex(16)}"
     with ExitStack() as cleanup:
-        redis = cleanup.enter_context(EmbeddedRedis())
+        redis = cleanup.enter_context(EmbeddedRedis()) if options.uses_redis else None
         # No limit of writes in it: every 429 that no fault explains is then `queue_full`.
         sandbox = cleanup.enter_context(
             Sandbox(
@@ -158,8 +184,8 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
             "RENDERS_MEDIA_TIMEOUT_SECONDS": "4",
             "RENDERS_PLAN": "pro",
             "RENDERS_WRITES_PER_MINUTE": "300",
-            "TESTS_REDIS_URL": redis.url,
-            "CELERY_BROKER_URL": redis.url,
+            "TESTS_REDIS_URL": redis.url if redis else NOWHERE,
+            "CELERY_BROKER_URL": redis.url if redis else NOWHERE,
             "SUME_API_KEY": key,
             "SUME_BASE_URL": sandbox.url,
             "NO_PROXY": "127.0.0.1",
@@ -167,7 +193,7 @@ def running(options: Options, folder: Path) -> Iterator[Stack]:
         }
         django.setup()
         call_command("migrate", run_syncdb=True, verbosity=0)
-        stack = Stack(folder, redis, sandbox, database, key)
+        stack = Stack(options, folder, redis, sandbox, database, key)
         stack.answers.listen(folder / "drive.log")
         cleanup.callback(stack.stop)
         yield stack

@@ -18,6 +18,7 @@ TIMES = (
     "next_poll_at",
     "not_found_since",
     "swept_at",
+    "taken_at",
 )
 
 

@@ -53,21 +53,32 @@ TRACED = {
     str(Path(renders.__file__).parent / f"{name}.py")
     for name in (
         "admission",
+        "backlog",
         "cancellation",
         "checking",
         "claims",
+        "due",
         "finishing",
         "gate",
         "holding",
+        "learning",
         "lease",
         "media",
         "moves",
         "polling",
         "querysets",
+        "reader",
+        "reading",
+        "reads",
+        "recording",
+        "running",
         "saving",
+        "scheduling",
         "sending",
         "services",
+        "sortedset",
         "submission",
+        "ticks",
     )
 }
 # Longer than the reap age, every lease, every pause and the making of a picture.

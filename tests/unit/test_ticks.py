@@ -184,17 +184,19 @@ def test_a_fault_of_our_own_is_told_and_the_reads_under_way_are_written_down(rea
     assert len(reader.finished) == 1
 
 
-NO_TICK = "Redis unreachable (ConnectionError): no tick until the sweep."
+NO_LEASE = (
+    "Redis unreachable (ConnectionError): a tick without its lease; the sweep calls the next."
+)
 
 
-def test_without_redis_there_is_no_tick(reader, leases, clock, caplog):
+def test_without_redis_a_tick_reads_and_calls_no_other(reader, leases, clock, caplog):
     leases.away = True
 
     with caplog.at_level(logging.WARNING):
         assert run() == []
 
-    assert reader.turns == 0
-    assert caplog.messages == [NO_TICK]
+    assert (reader.turns, len(reader.finished)) == (1, 1)
+    assert caplog.messages == [NO_LEASE]
 
 
 def test_redis_that_goes_away_meanwhile_ends_the_chain_and_loses_no_answer(
@@ -210,4 +212,4 @@ def test_redis_that_goes_away_meanwhile_ends_the_chain_and_loses_no_answer(
         assert run() == []
 
     assert len(reader.finished) == 1
-    assert caplog.messages == [NO_TICK]
+    assert caplog.messages == [NO_LEASE]
