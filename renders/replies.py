@@ -170,6 +170,8 @@ def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
 
 
 def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
+    if not error and not text:
+        return SumeFault()  # nearly every read
     details = _object(error.get("details")).get("errors")
     listed = [_object(item) for item in details] if isinstance(details, list) else []
     parts = [_first_text(error.get("public_reason"), error.get("message"), text, longest=MAX_TEXT)]

@@ -5,6 +5,8 @@ sessions, environment) a read costs less than half of the processor's time.
 """
 
 import os
+import ssl
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import certifi
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout
 from urllib3.util import parse_url
+from urllib3.util.ssl_ import create_urllib3_context
 
 from renders.deadlines import POOLS
 
@@ -26,7 +29,8 @@ class Reads:
     def __init__(self, base_url: str, size: int) -> None:
         self._base_url = base_url
         self._size = size
-        self._made: tuple[int, HTTPConnectionPool] | None = None
+        self._made: tuple[int, HTTPConnectionPool, str] | None = None
+        self._making: tuple[int, threading.Lock] = os.getpid(), threading.Lock()
 
     @contextmanager
     def get(
@@ -57,14 +61,26 @@ class Reads:
             response.release_conn()
 
     def _pool(self) -> tuple[HTTPConnectionPool, str]:
-        """One for each process: sockets shared over a fork mix up replies."""
+        """One for each process: sockets shared over a fork mix up replies. And the path's start."""
+        made, own = self._made, os.getpid()
+        if made is None or made[0] != own:
+            if self._making[0] != own:  # a lock that another process's thread held stays locked
+                self._making = own, threading.Lock()
+            with self._making[1]:
+                made = self._made
+                if made is None or made[0] != own:
+                    made = self._made = own, *self._make()
+        return made[1:]
+
+    def _make(self) -> tuple[HTTPConnectionPool, str]:
         parts = parse_url(self._base_url)
-        if self._made is None or self._made[0] != os.getpid():
-            if parts.scheme not in POOLS or not parts.host:
-                raise ValueError("No http or https address.")
-            safe: dict[str, Any] = {}
-            if parts.scheme == "https":
-                safe = {"cert_reqs": "CERT_REQUIRED", "ca_certs": certifi.where()}
-            pool = POOLS[parts.scheme](parts.host, parts.port, maxsize=self._size, **safe)
-            self._made = os.getpid(), pool
-        return self._made[1], parts.path or ""
+        if parts.scheme not in POOLS or not parts.host:
+            raise ValueError("No http or https address.")
+        safe: dict[str, Any] = {}
+        if parts.scheme == "https":
+            # One for all connections: to read whom to trust takes longer than a handshake.
+            context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED)
+            context.load_verify_locations(certifi.where())
+            safe = {"ssl_context": context}
+        pool = POOLS[parts.scheme](parts.host, parts.port, maxsize=self._size, **safe)
+        return pool, parts.path or ""
