@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
@@ -26,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 # Rows that one statement takes, or writes.
 BATCH = 100
-# Answers that come within this time are written together.
-GATHER_SECONDS = 0.01
+# What becomes due, and what is answered, within this time is taken, and written, together.
+GATHER_SECONDS = 0.02
 # Reads that are not allowed now come back after so long, or sooner.
 LONGEST_REST_SECONDS = 5.0
 SHORTEST_REST_SECONDS = 0.25
@@ -39,6 +40,13 @@ DATABASE_AWAY = (DatabaseError, InterfaceError)
 class _Asked:
     held: Held
     probe: bool
+
+
+@dataclass(frozen=True)
+class _Answered:
+    asked: _Asked
+    answer: Answer
+    at: datetime
 
 
 class Reader:
@@ -55,7 +63,7 @@ class Reader:
         self._queue = queue
         self._client = client
         self._follow = follow
-        self._threads: Threads[_Asked, tuple[_Asked, Answer]] = Threads(self._ask, slots, "read")
+        self._threads: Threads[_Asked, _Answered] = Threads(self._ask, slots, "read")
         self._look_at = 0.0
 
     @property
@@ -114,6 +122,8 @@ class Reader:
         held = self._queue.take(limit)
         due = self._queue.next_due
         self._look_at = min(due or float("inf"), now + self._queue.idle_seconds)
+        if len(held) < limit:
+            self._look_at = max(self._look_at, now + GATHER_SECONDS)
         if not held:
             return
         try:
@@ -130,7 +140,7 @@ class Reader:
             self._queue.give_back(rest, seconds)
             self._look_at = now + seconds
 
-    def _ask(self, asked: _Asked) -> tuple[_Asked, Answer]:
+    def _ask(self, asked: _Asked) -> _Answered:
         answer: Answer
         try:
             answer = self._client.status(asked.held.render.sume_job_id)
@@ -139,18 +149,20 @@ class Reader:
         except Exception as error:
             logger.exception("Reading render %s failed.", asked.held.render.pk)
             answer = OutcomeUnknown(f"The read failed ({type(error).__name__}).", code="no_answer")
-        return asked, answer
+        return _Answered(asked, answer, timezone.now())
 
-    def _write(self, found: Sequence[tuple[_Asked, Answer]]) -> None:
-        for asked, answer in found:
-            error = answer if isinstance(answer, SumeError) else None
-            if asked.probe or isinstance(error, Paused):
-                reads.answered(asked.probe, error)
-        following = record_many([(asked.held.render, answer) for asked, answer in found])
+    def _write(self, found: Sequence[_Answered]) -> None:
+        for one in found:
+            error = one.answer if isinstance(one.answer, SumeError) else None
+            if one.asked.probe or isinstance(error, Paused):
+                reads.answered(one.asked.probe, error)
+        following = record_many(
+            [(one.asked.held.render, one.answer) for one in found], [one.at for one in found]
+        )
         # What could not be written down is due again when the lease is over.
         written = [
-            (asked.held, told)
-            for (asked, _), told in zip(found, following, strict=True)
+            (one.asked.held, told)
+            for one, told in zip(found, following, strict=True)
             if told is not None
         ]
         self._queue.settle([(held, told.wait) for held, told in written])

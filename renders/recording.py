@@ -45,14 +45,26 @@ def record(render: RenderJob, answer: Answer) -> Next:
     return _go_on(render, learned, now)
 
 
-def record_many(answers: Sequence[tuple[RenderJob, Answer]]) -> list[Next | None]:
+def record_many(
+    answers: Sequence[tuple[RenderJob, Answer]], heard_at: Sequence[datetime] = ()
+) -> list[Next | None]:
     """As `record`, for many; what follows is in the order of the answers.
 
-    None for one that cannot be written down: it does not hold up the others. Raises what the
-    database raises when it is away.
+    The waits that Sume asks for begin at `heard_at`, or now. None for one that cannot be written
+    down: it does not hold up the others. Raises what the database raises when it is away.
     """
     now = timezone.now()
-    learned = [_apart(render, learn, render, answer, now) for render, answer in answers]
+
+    def learn_from(render: RenderJob, answer: Answer, at: datetime) -> Goes | Ends:
+        told = learn(render, answer, at)
+        if isinstance(told, Ends):
+            return told
+        return replace(told, wait=max(0.0, told.wait - (now - at).total_seconds()))
+
+    learned = [
+        _apart(render, learn_from, render, answer, at)
+        for (render, answer), at in zip(answers, heard_at or [now] * len(answers), strict=True)
+    ]
     told_of = list(zip(answers, learned, strict=True))
     won = _record_going(
         [_heard(render, told, now) for (render, _), told in told_of if isinstance(told, Goes)], now

@@ -57,9 +57,9 @@ def ticks(scene: Scene) -> Child:
     return child
 
 
-def processes(scene: Scene) -> Child:
+def processes(scene: Scene, **settings: object) -> Child:
     """A worker of one process: countdown messages."""
-    return scene.worker("renders.poll", "-c1", RENDERS_SCHEDULER="countdown")
+    return scene.worker("renders.poll", "-c1", RENDERS_SCHEDULER="countdown", **settings)
 
 
 def threads(scene: Scene) -> Child:

@@ -163,6 +163,18 @@ def test_nothing_is_nothing():
     assert record_many([]) == []
 
 
+def test_a_wait_begins_with_the_answer_and_not_when_it_is_written_down():
+    first, second = submitted(), submitted()
+
+    follows = record_many(
+        [(first, goes(wait=4)), (second, goes(wait=1))], [NOW - timedelta(seconds=1.5)] * 2
+    )
+
+    assert [told.wait for told in follows] == [2.5, 0]
+    first.refresh_from_db()
+    assert first.next_poll_at == NOW + timedelta(seconds=2.5)
+
+
 # --- Faults -------------------------------------------------------------------------------
 
 
