@@ -64,7 +64,7 @@ class Reader:
         self._client = client
         self._follow = follow
         self._threads: Threads[_Asked, _Answered] = Threads(self._ask, slots, "read")
-        self._look_at = 0.0
+        self._look_at = self._write_at = 0.0
 
     @property
     def busy(self) -> int:
@@ -81,9 +81,8 @@ class Reader:
 
         Waits at most `longest` seconds for something to do. Raises what the database raises.
         """
-        now = time.time()
-        if take and self._threads.free > 0 and now >= self._look_at:
-            self._begin(now)
+        if take and self._threads.free > 0 and time.time() >= self._look_at:
+            self._begin(time.time())
         wait = longest
         if take and self._threads.free > 0:
             wait = min(longest, max(0.0, self._look_at - time.time()))
@@ -93,8 +92,9 @@ class Reader:
         found = self._threads.get(wait, 1)
         if not found:
             return 0
-        if self._threads.busy and len(found) < BATCH:
-            time.sleep(GATHER_SECONDS)
+        if self._threads.busy:
+            time.sleep(max(0.0, self._write_at - time.monotonic()))
+        self._write_at = time.monotonic() + GATHER_SECONDS
         found += self._threads.get(0, BATCH - 1)
         self._write(found)
         return len(found)
