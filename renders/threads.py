@@ -39,11 +39,9 @@ class Threads(Generic[Job, Done]):
         """What is done, up to so many; waits for the first at most so long."""
         found: list[Done] = []
         try:
-            found.append(
-                self._done.get(timeout=seconds) if seconds > 0 else self._done.get_nowait()
-            )
             while len(found) < most:
-                found.append(self._done.get_nowait())
+                wait = 0.0 if found else seconds
+                found.append(self._done.get(block=wait > 0, timeout=wait))
         except queue.Empty:
             pass
         self.busy -= len(found)
