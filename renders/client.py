@@ -26,7 +26,7 @@ from renders.deadlines import POOLS, deadline
 from renders.exceptions import NotReady, OutcomeUnknown, Paused, Rejected, SumeError
 from renders.hiding import Hidden, without
 from renders.pacing import parse_retry_after
-from renders.transport import Reads
+from renders.transport import Connections
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
@@ -87,7 +87,7 @@ class SumeClient:
             "Accept": "application/json",
             "User-Agent": USER_AGENT,
         }
-        self._reads = Reads(self.base_url, pool_size)
+        self._reads = Connections(self.base_url, pool_size)
         self._local = threading.local()
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import media, reads, signals
+from renders import budget, media, signals
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.exceptions import NotFound, SumeError
@@ -71,7 +71,7 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
     """Get what Sume still holds about the render: the result, or the reason."""
     if render.status == Status.COMPLETED:
         if render.result is None:
-            found = reads.read(lambda: client.result(render.sume_job_id))
+            found = budget.read(lambda: client.result(render.sume_job_id))
             render.result = {"artifacts": found.artifacts}
             if found.cost_usd_micros is not None:
                 render.cost_usd_micros = found.cost_usd_micros
@@ -85,7 +85,7 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
             )
     elif render.status == Status.FAILED and not render.error_code:
         try:
-            fault = reads.read(lambda: client.record_fault(render.sume_job_id))
+            fault = budget.read(lambda: client.record_fault(render.sume_job_id))
             code, message = fault.code, fault.message
         except NotFound:
             ended = (timezone.now() - (render.finished_at or timezone.now())).total_seconds()

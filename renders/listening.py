@@ -34,6 +34,8 @@ class Listener:
     def _run(self) -> None:
         while True:
             connection: Any = connections.create_connection(DEFAULT_DB_ALIAS)
+            if connection.vendor != "postgresql":
+                return
             try:
                 with connection.cursor() as cursor:
                     cursor.execute(f"LISTEN {CHANNEL}")

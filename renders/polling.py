@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import reads
+from renders import budget
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
@@ -52,7 +52,7 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
         return [hop.hand_on(early)] if hop.leased or early <= conf.MIN_POLL_SECONDS else []
     answer: Answer
     try:
-        answer = reads.read(lambda: client.status(render.sume_job_id))
+        answer = budget.read(lambda: client.status(render.sume_job_id))
     except Closed as closed:
         return _postponed(render, hop, closed)
     except SumeError as error:

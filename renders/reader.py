@@ -14,7 +14,7 @@ from datetime import datetime
 from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 
-from renders import reads
+from renders import budget
 from renders.client import SumeClient
 from renders.due import Held, Queue
 from renders.exceptions import OutcomeUnknown, Paused, SumeError
@@ -127,7 +127,7 @@ class Reader:
         if not held:
             return
         try:
-            admission = reads.admit(len(held))
+            admission = budget.admit(len(held))
         except DATABASE_AWAY:
             self._queue.give_back(held, SHORTEST_REST_SECONDS)
             raise
@@ -155,7 +155,7 @@ class Reader:
         for one in found:
             error = one.answer if isinstance(one.answer, SumeError) else None
             if one.asked.probe or isinstance(error, Paused):
-                reads.answered(one.asked.probe, error)
+                budget.answered(one.asked.probe, error)
         following = record_many(
             [(one.asked.held.render, one.answer) for one in found], [one.at for one in found]
         )

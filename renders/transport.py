@@ -19,7 +19,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from renders.deadlines import POOLS
 
 
-class Reads:
+class Connections:
     """GETs below one address, each on a connection that is kept for the next.
 
     `size` is how many are kept; more are opened where more read at once. Follows no redirect,

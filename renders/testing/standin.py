@@ -19,7 +19,7 @@ from renders.testing.driving import drive
 
 # Nobody listens here. The app does without Redis, and a refused connection costs no time.
 NO_REDIS = "redis://127.0.0.1:9/0"
-WARN_OF_REDIS = ("renders.gate", "renders.reads", "renders.polling", "renders.holding")
+WARN_OF_REDIS = ("renders.gate", "renders.budget", "renders.polling", "renders.holding")
 NO_LIMIT = 1_000_000
 
 

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 OURS, THEIRS, GOAL = "#1f6f8b", "#b8c4c9", "#c0392b"
-WIDTH, DPI = 8.0, 120
+WIDTH, DPI = 8.0, 160  # 1280 pixels
 
 
 def draw(folder: Path, results: Mapping[str, Any]) -> list[Path]:

@@ -21,6 +21,29 @@ from tests.integration.stack import Stack
 from tests.rabbitmq import RabbitMQ
 from tests.servers import postgresql
 
+# What takes its time, and is of one kind on both databases: on the other one, too, only in a
+# thorough run.
+ON_ONE_DATABASE = {
+    "test_crash_points_of_batches": "postgresql",
+    "test_crashes": "sqlite",
+    "test_hostile_replies": "sqlite",
+    "test_pollrenders": "sqlite",
+    "test_renders": "sqlite",
+    "test_runrenders": "sqlite",
+}
+OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what has a twin on the other database."""
+    known = {item.nodeid for item in items}
+    for item in items:
+        spared = ON_ONE_DATABASE.get(item.path.stem, "")
+        if spared and spared in item.nodeid.partition("[")[2]:
+            if item.nodeid.replace(spared, OTHER[spared]) in known:
+                item.add_marker(pytest.mark.thorough)
+
 
 class Databases:
     """Migrated databases, one for each test, copied from one that was migrated once."""

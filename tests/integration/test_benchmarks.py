@@ -10,7 +10,7 @@ from django.conf import settings
 
 from tests.benchmarks.__main__ import PARTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 
 def test_a_quick_run_measures_every_part_and_draws(tmp_path: Path) -> None:

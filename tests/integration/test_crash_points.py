@@ -69,7 +69,7 @@ TRACED = {
         "querysets",
         "reader",
         "reading",
-        "reads",
+        "budget",
         "recording",
         "running",
         "saving",

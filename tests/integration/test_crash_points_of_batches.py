@@ -111,7 +111,10 @@ def mend(world: World, scheduler: str, way: Callable[[int], list[Step]]) -> None
 
 @pytest.mark.usefixtures("slow_clocks")
 @pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.thorough) if kind == "tick" else kind for kind in WAYS],
+)
 def test_a_reader_of_many_killed_before_any_statement_costs_nothing_but_time(
     kind: str, name: str, world: World, settings: Any
 ) -> None:

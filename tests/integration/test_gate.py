@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from renders import claims, gate, reads, services
+from renders import budget, claims, gate, services
 from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import kill_group
@@ -70,7 +70,7 @@ def test_a_shorter_pause_leaves_a_longer_one(settings: Any) -> None:
 def test_reads_and_writes_pause_apart() -> None:
     gate.pause(Sort.WRITES, REFUSED, 60)
     assert shut(Sort.WRITES) and not shut(Sort.READS)
-    assert reads.read(lambda: 7) == 7
+    assert budget.read(lambda: 7) == 7
 
 
 def test_a_pause_says_why_and_until_when() -> None:
@@ -190,19 +190,19 @@ def test_reads_try_one_at_a_time_too() -> None:
 
     for error in (Paused, Closed, Closed):
         with pytest.raises(error):
-            reads.read(refuse)
+            budget.read(refuse)
     engine.age_gates(1)
     redis_client().flushall()
 
     def ask_meanwhile() -> int:
         with pytest.raises(Closed, match="Somebody tries"):
-            reads.read(lambda: 1)
+            budget.read(lambda: 1)
         raise OutcomeUnknown("no answer", code="no_answer")
 
     with pytest.raises(OutcomeUnknown):
-        reads.read(ask_meanwhile)
-    assert reads.read(lambda: 2) == 2  # it tries, and opens
-    assert reads.read(lambda: reads.read(lambda: 3)) == 3
+        budget.read(ask_meanwhile)
+    assert budget.read(lambda: 2) == 2  # it tries, and opens
+    assert budget.read(lambda: budget.read(lambda: 3)) == 3
     assert len(calls) == 1
 
 
@@ -211,7 +211,7 @@ def test_no_more_reads_than_allowed_in_a_second(settings: Any) -> None:
     done = refused = 0
     for _ in range(20):
         try:
-            done += reads.read(lambda: 1)
+            done += budget.read(lambda: 1)
         except Closed as closed:
             assert closed.code == "read_budget"
             refused += 1
@@ -261,7 +261,7 @@ def test_a_person_pauses_and_resumes(renders: list[RenderJob]) -> None:
     closed = shut()
     assert closed and closed.until is None and "person" in str(closed)
     assert claims.claim(renders[0].pk).renders == []
-    assert reads.read(lambda: 1) == 1
+    assert budget.read(lambda: 1) == 1
     gate.resume()
     assert claims.claim(renders[0].pk).renders == [renders[0].pk]
 
@@ -294,5 +294,5 @@ def test_a_read_that_is_rejected_shows_that_the_key_is_taken(error: Any) -> None
     gate.pause(Sort.READS, REFUSED)
     gate.resume()
     with pytest.raises(error):
-        reads.read(refuse)
+        budget.read(refuse)
     assert Gate.objects.get(pk=Sort.READS).refusals == 0

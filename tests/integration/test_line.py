@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from renders import cancellation, claims, gate, reads, services, submission
+from renders import budget, cancellation, claims, gate, services, submission
 from renders.connections import redis_client, sume
 from renders.exceptions import BackOff, Paused
 from renders.models import Gate, RenderEvent, RenderJob
@@ -105,7 +105,7 @@ def test_two_that_are_always_refused_do_not_stop_the_others(
 
 def test_reads_go_on_with_one_write_a_minute(settings: Any) -> None:
     settings.RENDERS |= {"WRITES_PER_MINUTE": 1}
-    assert reads.read(lambda: 1)
+    assert budget.read(lambda: 1)
 
 
 def test_refusal_during_a_429_pause_is_a_refusal() -> None:
@@ -245,7 +245,7 @@ def test_a_read_that_tries_after_the_clock_went_back() -> None:
     gate.pause(Sort.READS, REFUSED)
     gate.resume()
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
-    assert reads.read(lambda: 1)
+    assert budget.read(lambda: 1)
 
 
 def test_begin_of_a_withdrawn_one_still_starts_the_line() -> None:

@@ -9,11 +9,11 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders import reader, reads
+from renders import budget, reader
+from renders.budget import Admission
 from renders.exceptions import Closed, OutcomeUnknown, Paused, Rejected
 from renders.models import RenderJob
 from renders.reader import Reader
-from renders.reads import Admission
 from renders.states import Status
 from renders.steps import Step
 from tests.unit.fakes import FakeQueue, FakeSume, done, goes
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def open_gate(monkeypatch):
     """Whatever is asked for is admitted."""
-    monkeypatch.setattr(reads, "admit", Admission)
+    monkeypatch.setattr(budget, "admit", Admission)
     monkeypatch.setattr("renders.claims.next_in_line", list)
     monkeypatch.setattr("renders.admission.freed", lambda: None)
     monkeypatch.setattr(reader, "close_old_connections", lambda: None)  # it is the test's
@@ -124,7 +124,7 @@ def test_what_is_taken_and_written_at_once_is_bounded(monkeypatch):
 def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
     until = timezone.now() + timedelta(seconds=3)
     closed = Closed("Too many.", code="read_budget", until=until)
-    monkeypatch.setattr(reads, "admit", lambda wanted: Admission(1, closed=closed))
+    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(1, closed=closed))
     first, *others = submitted(3)
     queue, sume = FakeQueue(first, *others), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -151,7 +151,7 @@ def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
 def test_how_long_it_rests_is_bounded(monkeypatch, left, seconds):
     until = None if left is None else timezone.now() + timedelta(seconds=left)
     closed = Closed("Paused.", code="unauthorized", until=until)
-    monkeypatch.setattr(reads, "admit", lambda wanted: Admission(closed=closed))
+    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(closed=closed))
     [render] = submitted(1)
     queue, sume = FakeQueue(render), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -177,10 +177,10 @@ PROBES = {
 
 @pytest.mark.parametrize(("probe", "answer", "told"), PROBES.values(), ids=PROBES)
 def test_the_gate_learns_from_refusals_and_from_whoever_tries(monkeypatch, probe, answer, told):
-    monkeypatch.setattr(reads, "admit", lambda wanted: Admission(1, probe=probe))
+    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(1, probe=probe))
     learned = []
     monkeypatch.setattr(
-        reads, "answered", lambda *args: learned.append((args[0], args[1] and args[1].code))
+        budget, "answered", lambda *args: learned.append((args[0], args[1] and args[1].code))
     )
 
     def reply(job):

@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from renders import transport
-from renders.transport import Reads
+from renders.transport import Connections
 
 HEADERS = {"Accept": "application/json"}
 
@@ -43,7 +43,7 @@ def pools(monkeypatch):
 
 
 def test_a_get_goes_below_the_address_and_is_tried_once(pools):
-    with Reads("http://sume.test:81/api", 7).get("/v1/jobs/1", HEADERS, 30) as response:
+    with Connections("http://sume.test:81/api", 7).get("/v1/jobs/1", HEADERS, 30) as response:
         assert response is pools[0].response
 
     [pool] = pools
@@ -57,7 +57,7 @@ def test_a_get_goes_below_the_address_and_is_tried_once(pools):
 
 
 def test_over_https_the_certificate_is_checked(pools):
-    with Reads("https://sume.test", 7).get("/", HEADERS, 30):
+    with Connections("https://sume.test", 7).get("/", HEADERS, 30):
         pass
 
     context = pools[0].options["ssl_context"]
@@ -66,7 +66,7 @@ def test_over_https_the_certificate_is_checked(pools):
 
 
 def test_connections_are_kept_from_read_to_read(pools):
-    reads = Reads("http://sume.test", 7)
+    reads = Connections("http://sume.test", 7)
     for _ in range(3):
         with reads.get("/", HEADERS, 30):
             pass
@@ -76,7 +76,7 @@ def test_connections_are_kept_from_read_to_read(pools):
 
 
 def test_after_a_fork_the_child_has_its_own(pools, monkeypatch):
-    reads = Reads("http://sume.test", 7)
+    reads = Connections("http://sume.test", 7)
     with reads.get("/", HEADERS, 30):
         pass
     monkeypatch.setattr(os, "getpid", lambda: -1)
@@ -88,7 +88,7 @@ def test_after_a_fork_the_child_has_its_own(pools, monkeypatch):
 
 
 def test_a_reply_that_was_not_read_to_its_end_takes_its_connection_along(pools):
-    reads = Reads("http://sume.test", 7)
+    reads = Connections("http://sume.test", 7)
 
     with pytest.raises(TimeoutError), reads.get("/", HEADERS, 30):
         raise TimeoutError
@@ -100,7 +100,7 @@ def test_a_reply_that_was_not_read_to_its_end_takes_its_connection_along(pools):
 def test_an_address_that_is_none_is_told(address, pools):
     with (
         pytest.raises(ValueError, match="No http or https address"),
-        Reads(address, 7).get("/", HEADERS, 30),
+        Connections(address, 7).get("/", HEADERS, 30),
     ):
         pass
     assert pools == []

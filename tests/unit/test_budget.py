@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import redis
 
-from renders import gate, reads
+from renders import budget, gate
+from renders.budget import Admission
 from renders.exceptions import Closed, NotReady, OutcomeUnknown, Paused, Rejected
 from renders.models import Gate
-from renders.reads import Admission
 from renders.states import Sort
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +58,7 @@ class FakeRedis:
 @pytest.fixture
 def a_redis(monkeypatch):
     client = FakeRedis()
-    for module in (reads, gate):
+    for module in (budget, gate):
         monkeypatch.setattr(module, "redis_client", lambda: client)
     return client
 
@@ -74,7 +74,7 @@ def clock(monkeypatch, settings):
     """A clock that stands, and ten reads a second (16 writes a minute)."""
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 16}
     times = [NOW]
-    for module in (reads, gate):
+    for module in (budget, gate):
         monkeypatch.setattr(f"{module.__name__}.timezone.now", lambda: times[0])
     return times
 
@@ -95,10 +95,10 @@ def anywhere(request, a_redis, settings):
 
 
 def test_no_more_are_admitted_than_the_span_allows(anywhere):
-    assert reads.admit(4) == Admission(4)
-    assert reads.admit(MOST) == Admission(MOST - 4)
+    assert budget.admit(4) == Admission(4)
+    assert budget.admit(MOST) == Admission(MOST - 4)
 
-    refused = reads.admit(1)
+    refused = budget.admit(1)
 
     assert (refused.count, refused.probe) == (0, False)
     assert refused.closed.code == "read_budget"
@@ -106,26 +106,26 @@ def test_no_more_are_admitted_than_the_span_allows(anywhere):
 
 
 def test_the_next_span_has_a_budget_of_its_own(anywhere, clock):
-    reads.admit(MOST)
+    budget.admit(MOST)
     clock[0] = NOW + SECOND
 
-    assert reads.admit(MOST + 5) == Admission(MOST)
+    assert budget.admit(MOST + 5) == Admission(MOST)
 
 
 def test_where_a_second_allows_none_the_span_is_longer(anywhere, clock, settings):
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}  # 40 reads in 62 s
 
-    assert reads.admit(5).count == 1
-    closed = reads.admit(5).closed
+    assert budget.admit(5).count == 1
+    closed = budget.admit(5).closed
     clock[0] = closed.until - timedelta(microseconds=1)
-    assert reads.admit(5).count == 0
+    assert budget.admit(5).count == 0
     clock[0] = closed.until
-    assert reads.admit(5).count == 1
+    assert budget.admit(5).count == 1
 
 
 def test_without_redis_the_row_counts(none):
-    reads.admit(3)
-    reads.admit(2)
+    budget.admit(3)
+    budget.admit(2)
 
     row = Gate.objects.get(pk=Sort.READS)
     assert (row.span, row.span_taken) == (int(NOW.timestamp()), 5)
@@ -135,7 +135,7 @@ def test_redis_away_is_told(a_redis, caplog):
     a_redis.away = True
 
     with caplog.at_level(logging.WARNING):
-        assert reads.admit(2) == Admission(2)
+        assert budget.admit(2) == Admission(2)
 
     assert "Redis unreachable (ConnectionError): the database counts." in caplog.messages
     assert Gate.objects.get(pk=Sort.READS).span_taken == 2
@@ -154,7 +154,7 @@ def closed_gate(**fields):
 def test_while_the_gate_is_closed_none_is_admitted_and_none_taken_from_the_budget(anywhere):
     closed_gate()
 
-    admission = reads.admit(5)
+    admission = budget.admit(5)
 
     assert admission.count == 0
     assert (admission.closed.code, admission.closed.until) == ("rate_limited", NOW + 9 * SECOND)
@@ -166,35 +166,35 @@ def test_a_pause_that_redis_tells_of_needs_no_database(a_redis, django_assert_nu
     a_redis.kept["sume:gate:reads"] = json.dumps([until.timestamp(), "busy", "Wait."])
 
     with django_assert_num_queries(0):
-        admission = reads.admit(5)
+        admission = budget.admit(5)
 
     assert (admission.closed.code, admission.closed.until) == ("busy", until)
 
 
 def test_an_open_gate_is_not_looked_at_again_for_a_moment(a_redis, django_assert_num_queries):
-    reads.admit(1)
+    budget.admit(1)
     assert a_redis.kept["sume:gate:reads"] == gate.OPEN
     a_redis.calls.clear()
 
     with django_assert_num_queries(0):
-        assert reads.admit(1) == Admission(1)
+        assert budget.admit(1) == Admission(1)
     assert a_redis.calls == ["get", "take"]
 
 
 def test_a_pause_told_meanwhile_stays(a_redis):
     a_redis.kept["sume:gate:reads"] = pause = json.dumps([NOW.timestamp(), "busy", "Over."])
 
-    reads.admit(1)
+    budget.admit(1)
 
     assert a_redis.kept["sume:gate:reads"] == pause
 
 
 def test_a_pause_takes_the_place_of_an_open_gate(a_redis):
-    reads.admit(1)
+    budget.admit(1)
 
-    reads.answered(False, Paused("No.", code="unauthorized", status=401))
+    budget.answered(False, Paused("No.", code="unauthorized", status=401))
 
-    assert reads.admit(1).closed.code == "unauthorized"
+    assert budget.admit(1).closed.code == "unauthorized"
 
 
 # --- One that tries -------------------------------------------------------------------------
@@ -207,41 +207,41 @@ def refused(clock):
 
 
 def test_after_a_refusal_one_read_tries_and_the_others_wait(anywhere, refused):
-    assert reads.admit(5) == Admission(1, probe=True)
+    assert budget.admit(5) == Admission(1, probe=True)
 
-    admission = reads.admit(5)
+    admission = budget.admit(5)
 
     assert (admission.count, admission.closed.code) == (0, "probe")
 
 
 def test_whoever_waits_for_the_one_that_tries_takes_nothing_from_the_budget(none, refused):
-    reads.admit(5)
+    budget.admit(5)
     for _ in range(MOST):
-        reads.admit(5)
+        budget.admit(5)
 
     refused.refresh_from_db()
     assert refused.span_taken == 1
 
 
 def test_of_two_that_would_try_at_once_one_does(none, refused, monkeypatch):
-    take = reads._take
+    take = budget._take
 
     def overtaken(*args):
         Gate.objects.update(probe_until=NOW + 60 * SECOND)  # by another, just before
         return take(*args)
 
-    monkeypatch.setattr(reads, "_take", overtaken)
+    monkeypatch.setattr(budget, "_take", overtaken)
 
-    assert reads.admit(5).closed.code == "probe"
+    assert budget.admit(5).closed.code == "probe"
 
 
 def test_one_that_died_trying_is_waited_for_and_then_replaced(none, refused, clock):
-    reads.admit(1)
+    budget.admit(1)
     clock[0] = NOW + 2.4 * SECOND
-    assert reads.admit(1).closed.code == "probe"
+    assert budget.admit(1).closed.code == "probe"
 
     clock[0] = NOW + 2.6 * SECOND  # grace_seconds of the tests: 2.5
-    assert reads.admit(1) == Admission(1, probe=True)
+    assert budget.admit(1) == Admission(1, probe=True)
 
 
 ANSWERS = {
@@ -254,44 +254,44 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("error", "refusals"), ANSWERS.values(), ids=ANSWERS)
 def test_any_answer_to_the_one_that_tries_opens_the_gate(none, refused, error, refusals):
-    reads.admit(1)
+    budget.admit(1)
 
-    reads.answered(True, error)
+    budget.answered(True, error)
 
     refused.refresh_from_db()
     assert (refused.refusals, refused.probe_until) == (refusals, None)
-    assert reads.admit(3) == (Admission(3) if not refusals else Admission(1, probe=True))
+    assert budget.admit(3) == (Admission(3) if not refusals else Admission(1, probe=True))
 
 
 def test_another_refusal_closes_it_for_longer(none, refused):
-    reads.admit(1)
+    budget.admit(1)
 
-    reads.answered(True, Paused("No.", code="unauthorized", status=401))
+    budget.answered(True, Paused("No.", code="unauthorized", status=401))
 
     refused.refresh_from_db()
     assert refused.refusals == 2
     assert refused.paused_until == NOW + 2 * 0.5 * SECOND  # PAUSE_SECONDS of the tests
-    assert reads.admit(1).closed.code == "unauthorized"
+    assert budget.admit(1).closed.code == "unauthorized"
 
 
 @pytest.mark.parametrize("error", [None, OutcomeUnknown("No.", code="no_answer")])
 def test_what_the_others_are_told_leaves_the_gate_alone(none, error, django_assert_num_queries):
     with django_assert_num_queries(0):
-        reads.answered(False, error)
+        budget.answered(False, error)
 
 
 # --- One read -----------------------------------------------------------------------------
 
 
 def test_one_read_is_sent_where_it_may_be(none):
-    assert reads.read(lambda: "the answer") == "the answer"
+    assert budget.read(lambda: "the answer") == "the answer"
 
 
 def test_one_read_is_not_sent_where_the_gate_is_closed(none):
     closed_gate()
 
     with pytest.raises(Closed, match="Wait"):
-        reads.read(lambda: pytest.fail("It was sent."))
+        budget.read(lambda: pytest.fail("It was sent."))
 
 
 @pytest.mark.parametrize("probe", [False, True])
@@ -303,5 +303,5 @@ def test_the_gate_learns_from_one_read(none, probe):
         raise Paused("No.", code="unauthorized", status=401)
 
     with pytest.raises(Paused):
-        reads.read(ask)
-    assert reads.admit(1).closed.code == "unauthorized"
+        budget.read(ask)
+    assert budget.admit(1).closed.code == "unauthorized"
