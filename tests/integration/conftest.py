@@ -40,9 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     known = {item.nodeid for item in items}
     for item in items:
         spared = ON_ONE_DATABASE.get(item.path.stem, "")
-        if spared and spared in item.nodeid.partition("[")[2]:
-            if item.nodeid.replace(spared, OTHER[spared]) in known:
-                item.add_marker(pytest.mark.thorough)
+        here = spared and spared in item.nodeid.partition("[")[2]
+        if here and item.nodeid.replace(spared, OTHER[spared]) in known:
+            item.add_marker(pytest.mark.thorough)
 
 
 class Databases:

@@ -22,6 +22,7 @@ from renders.sweep import sweep
 from tests.integration import test_crash_points as points
 from tests.integration.test_crash_points import ARROWS, MOST_ROUNDS, Arrow, World, killed_before
 
+pytestmark = pytest.mark.slow
 world = points.world
 
 IN_A_BATCH = 2

@@ -106,7 +106,9 @@ def test_sigterm_lets_the_reads_under_way_end(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+    ids=["int", "term"],
 )
 @ON_SQLITE
 def test_a_second_signal_ends_a_reader_at_once(stack: Stack, number: int, status: int) -> None:
@@ -163,6 +165,7 @@ def test_a_reader_lives_through_an_outage_of_the_database(stack: Stack) -> None:
     assert set(RenderJob.objects.values_list("status", flat=True)) == {"completed"}
 
 
+@pytest.mark.slow
 @ON_POSTGRESQL
 def test_a_reader_that_is_stopped_while_the_database_is_away_ends_well(stack: Stack) -> None:
     reader = modes.start(stack, "pollrenders")

@@ -74,7 +74,8 @@ def test_a_render_whose_worker_died_while_sending_is_sent_again_with_the_same_ke
     assert len(sandbox.ledger.bills) == 1
 
 
-def test_an_overdue_poll_starts_a_new_chain(render: RenderJob) -> None:
+def test_an_overdue_poll_starts_a_new_chain(render: RenderJob, sandbox: Sandbox) -> None:
+    sandbox.faults.add("job_takes", on="submit", argument=600)
     engine.submit(render)
     change(render, next_poll_at=timezone.now() - AGO)
     assert engine.swept() == [("poll", render.pk)]

@@ -14,7 +14,6 @@ from tests.integration.stack import Stack
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 COUNT = 4
 # The others take their time.
-SHORT = ("countdown", "sortedset")
 MODES = ["countdown", "sortedset", "database"]
 
 
@@ -41,14 +40,9 @@ def each_was_read(stack: Stack, child: Child) -> None:
     stack.until(lambda: read.count() == COUNT, child=child)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        pytest.param(old, new, marks=[] if (old, new) == SHORT else pytest.mark.slow)
-        for old in MODES
-        for new in MODES
-        if old != new
-    ],
+    ("old", "new"), [(old, new) for old in MODES for new in MODES if old != new]
 )
 def test_renders_go_on_in_another_mode(stack: Stack, old: str, new: str) -> None:
     """The old processes are killed, with leases held and messages or places in the set left."""
@@ -83,6 +77,7 @@ def test_messages_that_wait_in_the_broker_go_on_in_the_set(stack: Stack) -> None
     assert redis_client().keys("sume:poll:*") == []
 
 
+@pytest.mark.slow
 def test_what_is_left_in_the_set_goes_on_by_messages(stack: Stack) -> None:
     modes.use(stack, "sortedset")
     worker, reader = stack.worker(), modes.start(stack, "pollrenders")
