@@ -34,6 +34,11 @@ class Crew:
         return self._threads.busy
 
     @property
+    def free(self) -> int:
+        """How many more can begin at once."""
+        return self._threads.free
+
+    @property
     def next_at(self) -> float:
         """When the next step can begin (monotonic clock); infinity until one ends, or is put."""
         return self._heap[0][0] if self._heap and self._threads.free > 0 else float("inf")

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -41,6 +41,7 @@ FIELDS = (
     "asked_at",
     "submitted_at",
     "next_poll_at",
+    "taken_at",
     "poll_count",
     "failed_reads",
     "not_found_since",
@@ -76,6 +77,9 @@ class Queue(Protocol):
     def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
         """These are written down: each is due again in so many seconds, or no more for us."""
 
+    def let_go(self, held: Sequence[Held]) -> None:
+        """Somebody else has read these, and goes on with them."""
+
     def give_back(self, held: Sequence[Held], seconds: float) -> None:
         """These were not read; they are due again in so many seconds."""
 
@@ -101,6 +105,9 @@ class TableQueue:
 
     def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
         """What was written down is on the row."""
+
+    def let_go(self, held: Sequence[Held]) -> None:
+        """Whoever has read them has noted it on the row."""
 
     def give_back(self, held: Sequence[Held], seconds: float) -> None:
         """Others may have them at once; the time is for the reader's own rest."""
@@ -146,13 +153,14 @@ class SetQueue:
         rows = RenderJob.objects.only(*FIELDS).filter(pk__in=ids, status=Status.SUBMITTED)
         found = {row.pk: row for row in rows}
         now = timezone.now()
+        read_since = now - timedelta(seconds=conf.grace_seconds)
         early: list[tuple[UUID, float, float | None]] = []
         ready: list[RenderJob] = []
         for row in found.values():
             due = row.next_poll_at or now
             if due > now:
                 early.append((row.pk, ends, due.timestamp()))
-            else:
+            elif not (row.taken_at and row.taken_at > read_since):  # else from the table
                 ready.append(row)
         life = max(0.0, ends - SOONER_SECONDS - time.time())
         tokens = self._leases.acquire_many([str(row.pk) for row in ready], life)
@@ -180,13 +188,22 @@ class SetQueue:
                 )
                 for held, seconds in read
             )
-            self._leases.release_many(
-                {str(held.render.pk): held.token for held, _ in read if held.token}
-            )
         except REDIS_DOWN as error:
             logger.warning(
                 "Redis unreachable (%s): the sweep puts back what the set does not know.",
                 type(error).__name__,
+            )
+            return
+        self.let_go([held for held, _ in read])
+
+    def let_go(self, held: Sequence[Held]) -> None:
+        """In the set they stay: whoever takes them next sees when they are due."""
+        tokens = {str(one.render.pk): one.token for one in held if one.token}
+        try:
+            self._leases.release_many(tokens)
+        except REDIS_DOWN as error:
+            logger.warning(
+                "Redis unreachable (%s): leases run out by themselves.", type(error).__name__
             )
 
     def give_back(self, held: Sequence[Held], seconds: float) -> None:

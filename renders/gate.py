@@ -35,7 +35,7 @@ SHORTEST_PAUSE_SECONDS = 1.0
 # What stands in Redis instead of a pause, and for how long.
 Open = Literal[b"open"]
 OPEN: Open = b"open"
-OPEN_MILLISECONDS = 5000
+OPEN_MILLISECONDS = 1000
 
 
 # --- Pauses ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
@@ -19,7 +20,7 @@ from renders.client import SumeClient
 from renders.due import Held, Queue
 from renders.exceptions import OutcomeUnknown, Paused, SumeError
 from renders.learning import Answer
-from renders.recording import record_many
+from renders.recording import Next, record_many
 from renders.steps import Step
 from renders.threads import Threads
 
@@ -64,7 +65,8 @@ class Reader:
         self._client = client
         self._follow = follow
         self._threads: Threads[_Asked, _Answered] = Threads(self._ask, slots, "read")
-        self._look_at = self._write_at = 0.0
+        self._under_way: set[UUID] = set()
+        self._look_at = self._write_at = 0.0  # on the monotonic clock
 
     @property
     def busy(self) -> int:
@@ -81,11 +83,11 @@ class Reader:
 
         Waits at most `longest` seconds for something to do. Raises what the database raises.
         """
-        if take and self._threads.free > 0 and time.time() >= self._look_at:
-            self._begin(time.time())
+        if take and self._threads.free > 0 and time.monotonic() >= self._look_at:
+            self._begin()
         wait = longest
         if take and self._threads.free > 0:
-            wait = min(longest, max(0.0, self._look_at - time.time()))
+            wait = min(longest, max(0.0, self._look_at - time.monotonic()))
         if not self._threads.busy:
             time.sleep(wait)
             return 0
@@ -117,13 +119,14 @@ class Reader:
             self._threads.end()
         return whole and not self._threads.busy
 
-    def _begin(self, now: float) -> None:
-        limit = min(self._threads.free, BATCH)
+    def _begin(self) -> None:
+        limit, start = min(self._threads.free, BATCH), time.monotonic()
         held = self._queue.take(limit)
         due = self._queue.next_due
-        self._look_at = min(due or float("inf"), now + self._queue.idle_seconds)
-        if len(held) < limit:
-            self._look_at = max(self._look_at, now + GATHER_SECONDS)
+        wait = min(float("inf") if due is None else due - time.time(), self._queue.idle_seconds)
+        self._look_at = start + (wait if len(held) == limit else max(wait, GATHER_SECONDS))
+        # Redis went away or came back: what one queue gave, the other gives again.
+        held = [one for one in held if one.render.pk not in self._under_way]
         if not held:
             return
         try:
@@ -132,13 +135,14 @@ class Reader:
             self._queue.give_back(held, SHORTEST_REST_SECONDS)
             raise
         for one in held[: admission.count]:
+            self._under_way.add(one.render.pk)
             self._threads.put(_Asked(one, admission.probe))
         if rest := held[admission.count :]:
             until = admission.closed.until if admission.closed else None
             left = (until - timezone.now()).total_seconds() if until else 0.0
             seconds = min(max(left, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS)
             self._queue.give_back(rest, seconds)
-            self._look_at = now + seconds
+            self._look_at = start + seconds
 
     def _ask(self, asked: _Asked) -> _Answered:
         answer: Answer
@@ -152,10 +156,14 @@ class Reader:
         return _Answered(asked, answer, timezone.now())
 
     def _write(self, found: Sequence[_Answered]) -> None:
+        self._under_way.difference_update(one.asked.held.render.pk for one in found)
+        told = False
         for one in found:
             error = one.answer if isinstance(one.answer, SumeError) else None
-            if one.asked.probe or isinstance(error, Paused):
+            refused = isinstance(error, Paused)
+            if one.asked.probe or (refused and not told):
                 budget.answered(one.asked.probe, error)
+            told |= refused  # one tells for all that were on their way
         following = record_many(
             [(one.asked.held.render, one.answer) for one in found], [one.at for one in found]
         )
@@ -165,6 +173,12 @@ class Reader:
             for one, told in zip(found, following, strict=True)
             if told is not None
         ]
-        self._queue.settle([(held, told.wait) for held, told in written])
+        self._queue.settle([(held, told.wait) for held, told in written if _is_ours(told)])
+        self._queue.let_go([held for held, told in written if not _is_ours(told)])
         if steps := [step for _, told in written for step in told.steps]:
             self._follow(steps)
+
+
+def _is_ours(told: Next) -> bool:
+    """Whether it is for us to say when this job is read next, or that it never is."""
+    return told.ended or told.wait is not None

@@ -33,6 +33,8 @@ class Next:
 
     wait: float | None = None
     steps: list[Step] = field(default_factory=list)
+    ended: bool = False
+    """Nobody shall go on; without a wait and an end, somebody else has read, and goes on."""
 
 
 def record(render: RenderJob, answer: Answer) -> Next:
@@ -41,7 +43,8 @@ def record(render: RenderJob, answer: Answer) -> Next:
     learned = learn(render, answer, now)
     _complain(render, answer, learned)
     if isinstance(learned, Ends):
-        return _end(render, learned, now)
+        told = _end(render, learned, now)
+        return replace(told, steps=[*told.steps, *claims.next_in_line()]) if told.ended else told
     return _go_on(render, learned, now)
 
 
@@ -78,10 +81,16 @@ def record_many(
             return _after(render, told, told.wait)
         return _go_on(render, told, now)
 
-    return [
+    following = [
         None if told is None else _apart(render, what_follows, render, answer, told)
         for (render, answer), told in told_of
     ]
+    # However many places are free now: each claim starts the next.
+    for one in reversed(following):
+        if one and one.ended:
+            one.steps.extend(claims.next_in_line())
+            break
+    return following
 
 
 def _record_going(going: list[Heard], now: datetime) -> set[UUID]:
@@ -159,7 +168,7 @@ def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
     logger.info("Render %s %s.", render.pk, told.status)
     # Its place at Sume is free for the next in line.
     admission.freed()
-    return Next(None, [Step("finish", render.pk), *claims.next_in_line()])
+    return Next(None, [Step("finish", render.pk)], ended=True)
 
 
 def _complain(render: RenderJob, answer: Answer, told: Goes | Ends) -> None:

@@ -34,7 +34,7 @@ SECONDS = 2.0
 # Nodes of a cluster are asked in turn for who holds what, and so are sentinels for the master.
 NODE_SECONDS = 1.0
 SHORTEST_SECONDS = 0.5
-# How long a cluster is left alone of which no node has answered.
+# How long a server is left alone that has not answered, and a cluster of which no node has.
 REST_SECONDS = 3.0
 
 
@@ -45,7 +45,7 @@ def connect(url: str) -> Any:
     """
     address = read(url)
     if address is None:
-        return redis.Redis.from_url(url, health_check_interval=25, retry=None, **_patience(SECONDS))
+        return Patient.from_url(url, health_check_interval=25, retry=None, **_patience(SECONDS))
     return _master(address) if address.service else Cluster(address)
 
 
@@ -73,6 +73,7 @@ def _master(address: RedisUrl) -> "redis.Redis":
     )
     return sentinels.master_for(
         address.service,
+        redis_class=Patient,
         **account(address.username, address.password),
         db=address.db,
         health_check_interval=25,
@@ -80,6 +81,25 @@ def _master(address: RedisUrl) -> "redis.Redis":
         **_patience(SECONDS),
         **address.tls,
     )
+
+
+class Patient(redis.Redis):
+    """Leaves a Redis that does not answer alone for a while: each try would take its time-out.
+
+    One that refuses connections is asked as ever: that costs nothing, and it may be back.
+    """
+
+    _rests_until = 0.0
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's; raises `redis.TimeoutError` at once while it rests."""
+        if time.monotonic() < self._rests_until:
+            raise redis.TimeoutError("Redis did not answer a moment ago.")
+        try:
+            return super().execute_command(*args, **options)
+        except redis.TimeoutError:
+            self._rests_until = time.monotonic() + REST_SECONDS
+            raise
 
 
 class Cluster:

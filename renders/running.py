@@ -85,6 +85,9 @@ class Runner:
         for step in steps:
             if step.do != "poll":  # the reader finds it in the table
                 (self._savers if step.do == "media" else self._workers).put(step)
+        # Others who look for what stopped shall leave it to us.
+        if ours := [step.render_id for step in steps if step.do in {"finish", "media"}]:
+            RenderJob.objects.mark_swept(ours, timezone.now())
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -94,7 +97,8 @@ class Runner:
             pruning.prune()
         if now >= self._look_at or self._awakened():
             self._look_at = now + LOOK_SECONDS
-            self._put(backlog.find(submits=not self._workers.has("submit")))
+            submits = not self._workers.has("submit")
+            self._put(backlog.find(submits=submits, finishes=self._workers.free))
 
     def _start(self) -> None:
         while not self._early.empty():
@@ -129,8 +133,7 @@ class Runner:
             return submission.send(claim, self._client)
         if step.do == "cancel":
             return cancellation.cancel(step.render_id, self._client)
-        # Others who look for what stopped shall leave it to us.
-        RenderJob.objects.mark_swept([step.render_id], timezone.now())
+        RenderJob.objects.mark_swept([step.render_id], timezone.now())  # it may have waited
         if step.do == "media":
             return saving.save(step.render_id, Unshared())
         return finishing.finish(step.render_id, self._client, Unshared())

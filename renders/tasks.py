@@ -76,6 +76,8 @@ def sweep_renders() -> None:
 @shared_task(ignore_result=True)
 def poll_due(chain: str, token: str | None = None) -> None:
     """Read whatever the sorted set says is due, for a while; the next one of the chain follows."""
+    if conf.SCHEDULER != "sortedset" or not 0 <= int(chain) < conf.TICKS:
+        return  # the settings have changed since it was called
     ticks.tick(chain, token, scheduling.follow, scheduling.tick_again)
 
 

@@ -29,10 +29,9 @@ class Threads(Generic[Job, Done]):
 
     def put(self, job: Job) -> None:
         """Have this done."""
+        if self.busy >= self._started:
+            self._start()
         self.busy += 1
-        if self.busy > self._started:
-            self._started += 1
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
         self._jobs.put(job)
 
     def get(self, seconds: float, most: int) -> list[Done]:
@@ -51,6 +50,16 @@ class Threads(Generic[Job, Done]):
         """Let the threads end once they have done what was put in."""
         for _ in range(self._started):
             self._jobs.put(None)
+
+    def _start(self) -> None:
+        try:
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+        except RuntimeError:
+            if not self._started:
+                raise
+            self._most = self._started  # the system allows no more
+        else:
+            self._started += 1
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -27,7 +27,9 @@ MOST_DRAINED = 5000
 def keep(polls: SortedSet) -> None:
     """Put back what the set has lost, drop what has ended."""
     now = time.time()
-    if not polls.is_whole():
+    # Emptied, or more is missing than the sweep puts back by itself.
+    submitted = RenderJob.objects.filter(status=Status.SUBMITTED)
+    if not polls.is_whole() or len(polls) + conf.SWEEP_BATCH < submitted.count():
         restored = _restore(polls)
         polls.note_whole(WHOLE_SECONDS)
         if restored:

@@ -35,6 +35,9 @@ class FakeSet:
         self.whole = True
         self.calls = 0
 
+    def __len__(self) -> int:
+        return len(self.due)
+
     def _reach(self) -> None:
         self.calls += 1
         if self.away:
@@ -144,6 +147,7 @@ class FakeQueue:
         self.next_due: float | None = None
         self.limits: list[int] = []
         self.settled: list[tuple[Any, float | None]] = []
+        self.let_go_of: list[Any] = []
         self.given_back: list[tuple[Any, float]] = []
 
     def take(self, limit: int) -> list[Held]:
@@ -154,6 +158,9 @@ class FakeQueue:
 
     def settle(self, read: Iterable[tuple[Held, float | None]]) -> None:
         self.settled += [(held.render, seconds) for held, seconds in read]
+
+    def let_go(self, held: Iterable[Held]) -> None:
+        self.let_go_of += [one.render for one in held]
 
     def give_back(self, held: Iterable[Held], seconds: float) -> None:
         self.given_back += [(one.render, seconds) for one in held]

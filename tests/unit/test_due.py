@@ -182,6 +182,14 @@ def test_what_a_chain_of_messages_has_is_left_to_it(queue, polls, leases, does):
     assert polls.due[render.pk] > time.time()  # looked at again when the lease here is over
 
 
+def test_what_was_taken_from_the_table_meanwhile_is_not_read_from_the_set_too(queue, polls):
+    render = submitted(taken_at=timezone.now())
+    put(polls, render)
+
+    assert queue.take(10) == []
+    assert polls.due.keys() == {render.pk}
+
+
 @pytest.mark.parametrize(("does", "read"), [("w", True), ("r", False)])
 def test_a_read_at_once_overtakes_a_chain_that_waits_and_none_that_reads(
     queue, polls, leases, does, read

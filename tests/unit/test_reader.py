@@ -322,3 +322,35 @@ def test_the_next_time_is_that_of_the_queue():
 
     queue.next_due = 12.5
     assert a_reader.next_due == 12.5
+
+
+def test_what_somebody_else_has_read_is_let_go_and_stays_where_it_is():
+    [render] = submitted(1)
+    queue, sume = FakeQueue(render), FakeSume()
+    a_reader, _ = made(queue, sume)
+    sume.gate.clear()
+    a_reader.turn(0)
+    RenderJob.objects.update(poll_count=7)
+    sume.gate.set()
+
+    run(a_reader)
+
+    assert (queue.settled, queue.let_go_of) == ([], [render])
+    assert a_reader.finish(time.monotonic() + 5)
+
+
+def test_what_is_under_way_is_not_read_again_though_it_is_given_again():
+    [render] = submitted(1)
+    queue, sume = FakeQueue(render), FakeSume()
+    a_reader, _ = made(queue, sume)
+    sume.gate.clear()
+    a_reader.turn(0)
+    queue.ready = [render]
+    while queue.ready:
+        a_reader.turn(0)
+    sume.gate.set()
+
+    run(a_reader)
+
+    assert len(sume.asked) == 1
+    assert a_reader.finish(time.monotonic() + 5)

@@ -69,7 +69,9 @@ def test_a_job_that_ended_is_finished_and_frees_its_place(write, monkeypatch):
     monkeypatch.setattr("renders.claims.next_in_line", lambda: [following])
     render = submitted()
 
-    assert write([(render, done())]) == [Next(None, [Step("finish", render.pk), following])]
+    assert write([(render, done())]) == [
+        Next(None, [Step("finish", render.pk), following], ended=True)
+    ]
 
     render.refresh_from_db()
     assert (render.status, render.cost_usd_micros) == (Status.COMPLETED, 5)
@@ -220,3 +222,20 @@ def test_where_the_database_is_away_it_says_so(monkeypatch, error, where):
 
     with pytest.raises(error):
         record_many([(submitted(), goes()), (submitted(), done())])
+
+
+def test_however_many_end_together_the_line_is_set_going_once(monkeypatch):
+    following = Step("submit", stored(Status.PENDING).pk)
+    monkeypatch.setattr("renders.claims.next_in_line", lambda: [following])
+
+    follows = record_many([(submitted(), done()) for _ in range(3)])
+
+    assert [step for told in follows for step in told.steps].count(following) == 1
+
+
+@both
+def test_whoever_reads_what_somebody_else_has_read_neither_goes_on_nor_ends_it(write):
+    render, ended = submitted(), submitted()
+    RenderJob.objects.update(poll_count=1)
+
+    assert write([(render, goes(wait=3)), (ended, done())]) == [Next(), Next()]

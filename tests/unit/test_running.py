@@ -154,7 +154,7 @@ def taken(monkeypatch):
     """The steps that are taken, in order; none of them does anything, and nothing is found."""
     steps = []
     monkeypatch.setattr(Runner, "_do", lambda self, step: steps.append(step) or [])
-    monkeypatch.setattr(backlog, "find", lambda *, submits: [])
+    monkeypatch.setattr(backlog, "find", lambda *, submits, finishes: [])
     monkeypatch.setattr(sweep, "sweep", list)
     return steps
 
@@ -163,7 +163,7 @@ def found_once(monkeypatch, *steps):
     """The next look finds these."""
     found = list(steps)
 
-    def find(*, submits):
+    def find(*, submits, finishes):
         now, found[:] = list(found), []
         return now
 
@@ -231,7 +231,7 @@ def test_an_exception_in_a_step_is_told_and_the_others_go_on(runner, monkeypatch
 
 def test_the_line_is_set_going_once_and_not_by_a_submit_that_waits(runner, monkeypatch):
     asked = []
-    monkeypatch.setattr(backlog, "find", lambda *, submits: asked.append(submits) or [])
+    monkeypatch.setattr(backlog, "find", lambda *, submits, finishes: asked.append(submits) or [])
     AtOnce.held_up = {"work"}
 
     monkeypatch.setattr(sweep, "sweep", lambda: [Step("submit", stored().pk, 60)])
@@ -274,7 +274,9 @@ def test_behind_a_pause_everything_waits_and_goes_on_when_a_person_resumes(runne
 def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
     looks, words = [], [False, True, False]
     monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
-    monkeypatch.setattr(backlog, "find", lambda *, submits: looks.append(len(words)) or [])
+    monkeypatch.setattr(
+        backlog, "find", lambda *, submits, finishes: looks.append(len(words)) or []
+    )
     runner = Runner(None, slots=1, awakened=lambda: words.pop(0))
 
     for _ in range(4):
@@ -312,7 +314,7 @@ def test_an_outage_of_the_database_is_lived_through(runner, sume, monkeypatch, c
 
 
 def test_a_fault_of_our_own_ends_it(sume, monkeypatch):
-    def fail(*, submits):
+    def fail(*, submits, finishes):
         raise ValueError("odd")
 
     monkeypatch.setattr(backlog, "find", fail)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import pruning, tasks
+from renders import pruning, tasks, ticks
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.steps import Step
@@ -33,3 +33,20 @@ def test_a_sweep_that_cannot_forget_has_put_back_what_stopped(followed, monkeypa
         tasks.sweep_renders()
 
     assert followed == [Step("submit", render.pk)]
+
+
+@pytest.mark.parametrize(
+    ("given", "chain"),
+    [
+        ({"SCHEDULER": "countdown"}, "0"),
+        ({"SCHEDULER": "database"}, "0"),
+        ({"SCHEDULER": "sortedset", "TICKS": 0}, "0"),
+        ({"SCHEDULER": "sortedset", "TICKS": 2}, "2"),
+    ],
+    ids=str,
+)
+def test_a_tick_that_the_settings_no_longer_want_is_the_last(settings, monkeypatch, given, chain):
+    settings.RENDERS = {**settings.RENDERS, **given}
+    monkeypatch.setattr(ticks, "tick", lambda *args: pytest.fail("it goes on"))
+
+    tasks.poll_due(chain, "token")

@@ -88,3 +88,37 @@ def test_at_the_end_what_was_put_in_is_done_and_the_threads_are_gone():
 
     assert sorted(done) == [0, 1]
     assert ours not in {thread.name for thread in threading.enumerate()}
+
+
+def test_where_the_system_allows_no_more_threads_those_that_run_do_the_work(monkeypatch):
+    threads = Threads(lambda job: job, 5, "test")
+    threads.put(1)
+    assert threads.get(5, 1) == [1]
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    threads.put(2)
+    threads.put(3)
+
+    assert threads.free < 0
+    found = []
+    while len(found) < 2:
+        found += threads.get(5, 2)
+    assert found == [2, 3]
+    assert threads.free == 1
+    threads.end()
+
+
+def test_without_any_thread_it_fails_and_nothing_counts_as_under_way(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    threads = Threads(lambda job: job, 5, "test")
+
+    with pytest.raises(RuntimeError):
+        threads.put(1)
+
+    assert threads.busy == 0

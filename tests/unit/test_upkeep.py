@@ -61,13 +61,22 @@ def test_what_is_in_the_set_keeps_its_time(caplog):
     assert told(caplog) == []
 
 
-def test_a_whole_set_is_not_compared_again(django_assert_num_queries):
+def test_a_whole_set_is_counted_and_not_compared_again(django_assert_num_queries):
     submitted(5)
 
-    with django_assert_num_queries(0):
+    with django_assert_num_queries(1):
         upkeep.keep(polls := FakeSet())
 
     assert polls.due == {}
+
+
+def test_where_more_is_missing_than_a_sweep_puts_back_a_whole_set_is_compared(settings):
+    settings.RENDERS = {**settings.RENDERS, "SWEEP_BATCH": 2}
+    renders = [submitted(5) for _ in range(3)]
+
+    upkeep.keep(polls := FakeSet())
+
+    assert polls.due.keys() == {render.pk for render in renders}
 
 
 def test_what_ended_is_dropped_when_it_is_late_and_what_runs_stays(caplog):
