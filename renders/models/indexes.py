@@ -42,11 +42,7 @@ INDEXES = [
     models.Index(
         fields=["cancel_requested_at"],
         name="renders_to_cancel",
-        condition=Q(
-            status=Status.SUBMITTED,
-            cancel_requested_at__isnull=False,
-            cancel_answered_at__isnull=True,
-        ),
+        condition=Q(status=Status.SUBMITTED, cancel_requested_at__isnull=False),
     ),
     models.Index(
         fields=["next_poll_at"],

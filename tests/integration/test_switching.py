@@ -42,7 +42,14 @@ def each_was_read(stack: Stack, child: Child) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("old", "new"), [(old, new) for old in MODES for new in MODES if old != new]
+    ("old", "new"),
+    [
+        # The others are a matter of a thorough run.
+        pytest.param(old, new, marks=() if old == "countdown" else pytest.mark.thorough)
+        for old in MODES
+        for new in MODES
+        if old != new
+    ],
 )
 def test_renders_go_on_in_another_mode(stack: Stack, old: str, new: str) -> None:
     """The old processes are killed, with leases held and messages or places in the set left."""

@@ -42,6 +42,7 @@ def updates():
 READ = {"sequence": 0, "now": NOW, "sume_status": "processing", "failed_reads": 1}
 HOT = {
     "put back by the sweep": lambda render: RENDERS.mark_swept([render.pk], NOW),
+    "taken for a read": lambda render: RENDERS.take_due(render.next_poll_at, 10, 1),
     "a read at once is asked for": lambda render: RENDERS.ask([render.pk], NOW),
     "a cancel is answered": lambda render: RENDERS.record_cancel_answer(render.pk, NOW, "yes"),
     # What a poll writes, but for the time of the next one.
@@ -70,7 +71,7 @@ def test_of_what_a_poll_writes_only_the_next_time_is_indexed(on_postgresql):
 
     assert updates() == (before[0] + 1, before[1])
     changing = {"poll_count", "last_polled_at", "swept_at", "asked_at", "failed_reads"}
-    changing |= {"sume_status", "not_found_since"}
+    changing |= {"sume_status", "not_found_since", "taken_at"}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass",
