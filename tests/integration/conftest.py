@@ -24,12 +24,16 @@ from tests.servers import postgresql
 # What takes its time, and is of one kind on both databases: on the other one, too, only in a
 # thorough run.
 ON_ONE_DATABASE = {
+    "test_canceling": "sqlite",
+    "test_crash_points": "postgresql",
     "test_crash_points_of_batches": "postgresql",
     "test_crashes": "sqlite",
+    "test_finishing": "sqlite",
     "test_hostile_replies": "sqlite",
     "test_pollrenders": "sqlite",
     "test_renders": "sqlite",
     "test_runrenders": "sqlite",
+    "test_webhooks": "sqlite",
 }
 OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}
 

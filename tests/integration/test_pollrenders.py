@@ -185,8 +185,9 @@ def test_a_reader_that_is_stopped_while_the_database_is_away_ends_well(stack: St
 
 
 @pytest.fixture
-def short_ticks(monkeypatch: Any) -> list[tuple[str, float, str | None]]:
+def short_ticks(stack: Stack, monkeypatch: Any) -> list[tuple[str, float, str | None]]:
     """Ticks that end soon, in this process; what they ask for instead of messages."""
+    modes.use(stack, "sortedset", ticks=2)
     monkeypatch.setattr(ticks, "TICK_SECONDS", 0.2)
     asked: list[tuple[str, float, str | None]] = []
     monkeypatch.setattr(
