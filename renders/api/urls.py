@@ -1,6 +1,6 @@
 """The addresses of the API, below `/api/renders/`."""
 
-from django.urls import path
+from django.urls import path, re_path
 
 from renders.api import views
 
@@ -11,5 +11,5 @@ urlpatterns = [
     path("<uuid:pk>/cancel/", views.RenderCancel.as_view(), name="api_cancel"),
     path("<uuid:pk>/retry/", views.RenderRetry.as_view(), name="api_retry"),
     path("<uuid:pk>/artifacts/<int:index>/", views.RenderArtifact.as_view(), name="api_artifact"),
-    path("<path:rest>", views.Nothing.as_view()),
+    re_path(r"^[\s\S]+\Z", views.Nothing.as_view()),  # `path` does not match a line end
 ]

@@ -73,7 +73,8 @@ def slow_clocks(settings: Any) -> None:
     settings.RENDERS = {
         **settings.RENDERS,
         "LEASE_MARGIN_SECONDS": 300,
-        "MIN_POLL_SECONDS": 5,
+        "MIN_POLL_SECONDS": 60,
+        "MAX_POLL_SECONDS": 60,
         "SAVE_MEDIA": False,
     }
 

@@ -284,3 +284,9 @@ def test_a_failed_render_says_why(api, ann):
 
 def test_replies_are_not_kept_by_caches(api):
     assert "no-store" in api.get(URL).headers["Cache-Control"]
+
+
+def test_an_address_with_a_line_end_is_told_of_like_any_other_that_is_not_there(client):
+    response = client.get("/api/renders/a%0Ab/")
+
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
