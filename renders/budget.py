@@ -55,7 +55,7 @@ class Admission:
 
     count: int = 0
     probe: bool = False
-    """The one read tries whether a refusal is over: `answered` must follow."""
+    """The one read tries whether a refusal is over: whatever comes, tell `answered`."""
     closed: Closed | None = None
 
 

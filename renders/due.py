@@ -75,7 +75,7 @@ class Queue(Protocol):
         """Up to `limit` that are due."""
 
     def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
-        """These are written down: each is due again in so many seconds, or no more for us."""
+        """These are written down: each is due again in so many seconds, or (None) never."""
 
     def let_go(self, held: Sequence[Held]) -> None:
         """Somebody else has read these, and goes on with them."""

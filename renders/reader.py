@@ -34,7 +34,7 @@ GATHER_SECONDS = 0.02
 LONGEST_REST_SECONDS = 5.0
 SHORTEST_REST_SECONDS = 0.25
 # What whoever calls `turn` again and again lives through.
-DATABASE_AWAY = (DatabaseError, InterfaceError)
+DATABASE_FAILS = (DatabaseError, InterfaceError)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Reader:
             while self._threads.busy and time.monotonic() < until:
                 try:
                     self.turn(0.1, take=False)
-                except DATABASE_AWAY as error:
+                except DATABASE_FAILS as error:
                     logger.warning("The database is away (%s).", type(error).__name__)
                     close_old_connections()
                     whole = False
@@ -131,7 +131,7 @@ class Reader:
             return
         try:
             admission = budget.admit(len(held))
-        except DATABASE_AWAY:
+        except DATABASE_FAILS:
             self._queue.give_back(held, SHORTEST_REST_SECONDS)
             raise
         for one in held[: admission.count]:

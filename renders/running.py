@@ -20,7 +20,7 @@ from renders.crew import Crew
 from renders.due import TableQueue
 from renders.lease import Unshared
 from renders.models import RenderJob
-from renders.reader import DATABASE_AWAY, Reader
+from renders.reader import DATABASE_FAILS, Reader
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Runner:
             self._start()
             self._reader.turn(0.0 if self._workers.busy else self._patience())
             self._collect(TURN_SECONDS / 10)
-        except DATABASE_AWAY as error:
+        except DATABASE_FAILS as error:
             logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
             close_old_connections()
             time.sleep(REST_SECONDS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
 from renders.due import SetQueue
-from renders.reader import DATABASE_AWAY, Reader
+from renders.reader import DATABASE_FAILS, Reader
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def _read(reader: Reader, lease: Lease) -> None:
     while time.monotonic() < end:
         try:
             reader.turn(TURN_SECONDS)
-        except DATABASE_AWAY as error:
+        except DATABASE_FAILS as error:
             logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
             time.sleep(REST_SECONDS)  # then the next tick, with a connection of its own
             break

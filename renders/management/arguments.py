@@ -1,8 +1,12 @@
-"""Numbers on a command line, as types for argparse."""
+"""Numbers on a command line, as types for argparse; and what two commands share."""
 
 import argparse
 import math
 from typing import Any
+
+from django.conf import settings
+
+from renders.conf import conf
 
 
 def port_number(text: str) -> int:
@@ -35,6 +39,22 @@ def slots(text: str) -> int:
     return _checked(
         int, text, lambda value: 1 <= value <= 100_000, "a whole number from 1 to 100000"
     )
+
+
+def add_slots(parser: argparse.ArgumentParser) -> None:
+    """Add `--slots`, for commands that read."""
+    parser.add_argument(
+        "--slots",
+        type=slots,
+        help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
+    )
+
+
+def use_slots(given: int | None) -> int:
+    """Have this process read that many at once, and keep as many connections; how many it is."""
+    if given:
+        settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": given}
+    return conf.READS_AT_ONCE
 
 
 def share(text: str) -> float:

@@ -4,7 +4,6 @@ import logging
 import time
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import close_old_connections
 
@@ -13,7 +12,7 @@ from renders.conf import conf
 from renders.connections import poll_leases, polls, sume
 from renders.due import SetQueue
 from renders.management import arguments
-from renders.reader import DATABASE_AWAY, Reader
+from renders.reader import DATABASE_FAILS, Reader
 from renders.stopping import Stopping
 
 logger = logging.getLogger(__name__)
@@ -31,11 +30,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--slots",
-            type=arguments.slots,
-            help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
-        )
+        arguments.add_slots(parser)
 
     def handle(self, *args: Any, slots: int | None, **options: Any) -> None:
         if conf.SCHEDULER != "sortedset":
@@ -43,9 +38,7 @@ class Command(BaseCommand):
                 f"RENDERS_SCHEDULER is {conf.SCHEDULER}: nothing comes into the sorted set. "
                 "Set it to sortedset for this command, the web server, the workers and beat."
             )
-        if slots:  # as many connections are kept
-            settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": slots}
-        slots = conf.READS_AT_ONCE
+        slots = arguments.use_slots(slots)
         reader = Reader(
             SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=scheduling.follow
         )
@@ -61,7 +54,7 @@ class Command(BaseCommand):
     def _turn(self, reader: Reader) -> None:
         try:
             reader.turn(TURN_SECONDS)
-        except DATABASE_AWAY as error:
+        except DATABASE_FAILS as error:
             # What was under way is due again when its lease is over.
             logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
             close_old_connections()

@@ -24,11 +24,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--slots",
-            type=arguments.slots,
-            help=f"most reads under way (RENDERS_READS_AT_ONCE: {conf.READS_AT_ONCE})",
-        )
+        arguments.add_slots(parser)
 
     def handle(self, *args: Any, slots: int | None, **options: Any) -> None:
         if conf.SCHEDULER != "database":
@@ -37,9 +33,7 @@ class Command(BaseCommand):
                 "or it looks for a broker at each new render."
             )
             settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
-        if slots:  # as many connections are kept
-            settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": slots}
-        slots = conf.READS_AT_ONCE
+        slots = arguments.use_slots(slots)
         listener = Listener()
         listener.start()
         runner = Runner(sume(), slots=slots, awakened=listener.heard)
