@@ -6,6 +6,14 @@ from celery import current_app
 NOBODY = "redis://127.0.0.1:9/0"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Let `-m django_db` find those, too, that ask for the database by a fixture."""
+    for item in items:
+        if {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.django_db)
+
+
 @pytest.fixture
 def no_redis(settings):
     """Nothing listens there, whatever else runs for this process's tests."""
