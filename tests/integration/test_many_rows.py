@@ -23,7 +23,12 @@ from renders.states import Status
 from tests.benchmarks.filling import Filling, fill
 from tests.integration.conftest import Databases, using_database
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("redis")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("redis"),
+    pytest.mark.xdist_group("many rows"),  # with `--dist loadgroup`, one process fills the table
+]
 
 TABLES = {"renders_renderjob", "renders_renderevent"}
 # What waits and runs are 10,000 rows; no statement may read much more of a million.

@@ -351,7 +351,7 @@ def machine(
         yield Renders
 
 
-@pytest.mark.parametrize("examples", [12, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [12, pytest.param(100, marks=pytest.mark.thorough)])
 def test_whatever_the_order_every_render_ends_once_and_is_billed_once(
     machine: type[Renders], examples: int
 ) -> None:
