@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.signals import beat_init, worker_init, worker_ready
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 # For `celery -A project flower`: it must not start without a password.
@@ -18,6 +19,18 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 logger = logging.getLogger(__name__)
+
+
+@worker_init.connect
+@beat_init.connect
+def refuse_unsafe_settings(**kwargs: Any) -> None:
+    """End with status 1 and a text that says why, before anything is taken or sent."""
+    from renders import starting  # here, since apps are not there yet when this file is read
+
+    try:
+        starting.refuse_unsafe_settings()
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"Not started: {error}") from None
 
 
 @worker_ready.connect

@@ -7,24 +7,21 @@ import dj_database_url
 from kombu import Queue
 
 from project.broker import BROKER_TIMEOUT_SECONDS, broker_options, broker_tls, broker_url
+from project.environment import flag, number, words
 from renders.hiding import Hidden
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Whatever a run leaves behind (database, media, demo) lives in this one ignored folder.
 STATE_DIR = Path(os.environ.get("DJANGO_STATE_DIR") or BASE_DIR / ".state")
 
-
-def env_flag(name: str, default: str = "0") -> bool:
-    """Read an on/off variable: 1, true, yes, on (any case) are on."""
-    return os.environ.get(name, default).strip().lower() in {"1", "true", "yes", "on"}
-
-
-DEBUG = env_flag("DJANGO_DEBUG")
+DEBUG = flag("DJANGO_DEBUG")
 # Left empty, Django itself refuses to sign anything; only DEBUG gets a stand-in.
 SECRET_KEY = os.environ.get("DJANGO_SECRET_KEY", "insecure-for-debug-only" if DEBUG else "")
-ALLOWED_HOSTS = [
-    host.strip() for host in os.environ.get("DJANGO_ALLOWED_HOSTS", "").split(",") if host.strip()
-]
+# While a key is exchanged: the old ones, which still open what they have signed.
+SECRET_KEY_FALLBACKS = words("DJANGO_SECRET_KEY_FALLBACKS")
+ALLOWED_HOSTS = words("DJANGO_ALLOWED_HOSTS")
+# Ids of system checks that shall not speak, nor keep anything from starting.
+SILENCED_SYSTEM_CHECKS = words("DJANGO_SILENCED_SYSTEM_CHECKS")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -40,6 +37,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    # In debug mode, `runserver` serves the static files.
+    *([] if DEBUG else ["whitenoise.middleware.WhiteNoiseMiddleware"]),
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -100,20 +99,41 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = LOGOUT_REDIRECT_URL = "login"
 LOGIN_REDIRECT_URL = "renders:gallery"
 
-# --- Time, files, cookies -----------------------------------------------------------------
+# --- Time, files --------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"  # anything else shifts the clock in Flower's log
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = Path(os.environ.get("DJANGO_STATIC_ROOT") or BASE_DIR / "staticfiles")
 MEDIA_ROOT = Path(os.environ.get("DJANGO_MEDIA_ROOT") or STATE_DIR / "media")
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedStaticFilesStorage"
+    },
+}
 
 # A form; files count apart, and the API has a limit of its own. "Add many" takes pasted lists.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10_000_000
 
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+# --- https --------------------------------------------------------------------------------
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = flag("DJANGO_SECURE_COOKIES", not DEBUG)
+SECURE_SSL_REDIRECT = flag("DJANGO_SSL_REDIRECT", not DEBUG)
+# Monitors ask on the inside, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)/?$"]
+# An hour, until you know that https is there to stay: browsers keep to what they were told.
+SECURE_HSTS_SECONDS = number("DJANGO_HSTS_SECONDS", 0 if DEBUG else 3600)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("DJANGO_HSTS_SUBDOMAINS")
+SECURE_HSTS_PRELOAD = flag("DJANGO_HSTS_PRELOAD")
+# Only behind a proxy that sets this header itself: anybody else could claim to come by https.
+if proxy_header := os.environ.get("DJANGO_PROXY_SSL_HEADER", "").strip():
+    SECURE_PROXY_SSL_HEADER = (f"HTTP_{proxy_header.upper().replace('-', '_')}", "https")
+CSRF_TRUSTED_ORIGINS = words("DJANGO_CSRF_TRUSTED_ORIGINS")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 
 # --- Redis and Celery ---------------------------------------------------------------------

@@ -6,6 +6,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from renders.views.policy import for_anybody
+
 admin.site.index_template = "renders/admin/index.html"
 
 urlpatterns = [
@@ -14,7 +16,9 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}renders/icon.svg")),
     path(
         "accounts/login/",
-        LoginView.as_view(template_name="renders/login.html", redirect_authenticated_user=True),
+        for_anybody(
+            LoginView.as_view(template_name="renders/login.html", redirect_authenticated_user=True)
+        ),
         name="login",
     ),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
@@ -22,4 +26,5 @@ urlpatterns = [
 ]
 
 handler400 = "renders.views.errors.bad_request"
+handler404 = "renders.views.errors.page_not_found"
 handler500 = "renders.views.errors.server_error"

@@ -15,6 +15,7 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
+os.environ["DJANGO_ENV_FILE"] = ""  # a developer's own file changes no test
 os.environ.setdefault("DJANGO_DEBUG", "1")
 os.environ.setdefault("DJANGO_STATE_DIR", tempfile.mkdtemp(prefix="renders-tests-"))
 os.environ.setdefault("SUME_API_KEY", "test-key")

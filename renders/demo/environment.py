@@ -7,6 +7,8 @@ from urllib.parse import quote
 from renders.demo.state import StateFolder
 from renders.redis_clients import REDIS_DOWN, connect
 
+FOR_OTHERS = ("renders.E030", "renders.W031")
+
 
 def child_environment(
     own: Mapping[str, str], state: StateFolder, settings_module: str
@@ -15,6 +17,7 @@ def child_environment(
     environment = {
         **own,
         "DJANGO_SETTINGS_MODULE": settings_module,
+        "DJANGO_ENV_FILE": "",  # it was read: what is taken out here shall stay out
         "DJANGO_DEBUG": "1",
         "DJANGO_STATE_DIR": str(state.path),
         "DJANGO_MEDIA_ROOT": str(state.media),
@@ -22,6 +25,9 @@ def child_environment(
     }
     if hosts := own.get("DJANGO_ALLOWED_HOSTS"):
         environment["DJANGO_ALLOWED_HOSTS"] = f"{hosts},127.0.0.1,localhost"
+    # It is in debug mode whatever the site is called: only this machine reaches it.
+    silenced = [*own.get("DJANGO_SILENCED_SYSTEM_CHECKS", "").split(","), *FOR_OTHERS]
+    environment["DJANGO_SILENCED_SYSTEM_CHECKS"] = ",".join(filter(None, silenced))
     if not own.get("DATABASE_URL"):
         environment["DATABASE_URL"] = f"sqlite:///{quote(str(state.database))}"
     if not own.get("DJANGO_SECRET_KEY"):

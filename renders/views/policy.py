@@ -17,13 +17,28 @@ PAGE_POLICY = (
 View = Callable[..., HttpResponseBase]
 
 
+def keep_to_site(response: HttpResponseBase) -> HttpResponseBase:
+    """Let nothing but this site's own files run on the page."""
+    response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+    return response
+
+
+def for_anybody(view: View) -> View:
+    """As `for_people`, before the login."""
+
+    @wraps(view)
+    def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
+        return keep_to_site(view(*args, **kwargs))
+
+    return guarded
+
+
 def for_people(view: View) -> View:
     """Ask strangers to log in; let nothing but this site's own files run on the page."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(*args, **kwargs)
-        response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+        response = keep_to_site(view(*args, **kwargs))
         response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
 

@@ -22,6 +22,7 @@ LIMITS = (1, 50)
 # Nothing but the database shall be the limit.
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "project.settings",
+    "DJANGO_ENV_FILE": "",
     "DJANGO_DEBUG": "",
     "DJANGO_SECRET_KEY": "measured with, and for nothing else",
     "DJANGO_ALLOWED_HOSTS": "localhost",

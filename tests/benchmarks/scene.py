@@ -30,6 +30,7 @@ START_SECONDS = 30.0
 # Neither Sume's limits nor ours shall be what is measured; each measurement says what is else.
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "project.settings",
+    "DJANGO_ENV_FILE": "",
     "DJANGO_DEBUG": "",
     "DJANGO_SECRET_KEY": "measured with, and for nothing else",
     "DJANGO_ALLOWED_HOSTS": "localhost",

@@ -199,6 +199,8 @@ def test_the_app_knows_nothing_of_the_sandbox_and_of_tests(path):
 
 FORBIDDEN = {
     "apps": {"redis", "requests", "celery"},
+    "checks": {"renders.models", "renders.client", "renders.tasks", "celery", "redis", "requests"},
+    "starting": {"renders.models", "renders.tasks", "celery", "redis", "requests"},
     "conf": {"renders.models", "celery", "redis", "requests"},
     "values": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "kinds": {"renders.models", "celery", "redis", "requests"},

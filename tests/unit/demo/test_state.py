@@ -101,6 +101,16 @@ def test_what_the_user_set_is_respected(tmp_path: Path) -> None:
     }
 
 
+def test_a_public_name_is_no_fault_of_the_demo_and_a_file_is_not_read_again(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path, keep=False)
+    for own, silenced in (("", ""), ("security.W004", "security.W004,")):
+        given = {"DJANGO_SILENCED_SYSTEM_CHECKS": own, "DJANGO_ENV_FILE": "/etc/renders.env"}
+        environment = child_environment(given, state, "project.settings")
+        found = environment["DJANGO_SILENCED_SYSTEM_CHECKS"]
+        assert found == f"{silenced}renders.E030,renders.W031"
+        assert environment["DJANGO_ENV_FILE"] == ""
+
+
 def test_a_path_with_odd_characters_survives_the_database_url(tmp_path: Path) -> None:
     state = StateFolder(tmp_path / "a b%20c#d?e", keep=False)
     url = child_environment({}, state, "project.settings")["DATABASE_URL"]

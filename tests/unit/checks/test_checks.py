@@ -10,17 +10,7 @@ from project.broker import broker_options, broker_url
 from renders.checks import check_settings
 from renders.conf import Conf
 
-GOOD = {"API_KEY": "sk-key", "BASE_URL": "https://api.sume.com"}
-
-
-@pytest.fixture(autouse=True)
-def good_settings(settings):
-    settings.RENDERS = dict(GOOD)
-    settings.DEBUG = False
-    settings.SECRET_KEY = "long-and-random"
-    settings.SECRET_KEY_FALLBACKS = []
-    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
-    return settings
+from .conftest import GOOD
 
 
 def found():
@@ -45,8 +35,8 @@ def test_no_server_is_asked(settings, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(connections["default"], "cursor", refuse)
 
-    settings.RENDERS = {"BASE_URL": "http://api.example", "API_KEY": ""}
-    assert [message.id for message in found()] == ["renders.W001", "renders.W007"]
+    settings.RENDERS = {"BASE_URL": "http://sume.example.com", "API_KEY": ""}
+    assert [message.id for message in found()] == ["renders.W001", "renders.E026"]
 
 
 @pytest.mark.parametrize("key", ["", "  \n"], ids=repr)
@@ -180,7 +170,9 @@ def test_reaping_a_submit_under_way_is_an_error(settings, reap):
     ]
 
 
-@pytest.mark.parametrize("url", ["", "api.sume.com", "ftp://api.sume.com", "//api.sume.com"])
+@pytest.mark.parametrize(
+    "url", ["", "api.sume.com", "ftp://api.sume.com", "//api.sume.com", "https://"]
+)
 def test_an_address_that_is_none_is_an_error(settings, url):
     settings.RENDERS = {**GOOD, "BASE_URL": url}
 
@@ -193,14 +185,40 @@ def test_an_address_that_is_none_is_an_error(settings, url):
     ]
 
 
-def test_an_open_address_outside_debug_is_a_warning(settings):
-    settings.RENDERS = {**GOOD, "BASE_URL": "http://127.0.0.1:8008"}
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8008",
+        "https://localhost",
+        "http://sandbox:8999",
+        "http://10.1.2.3/v1",
+        "https://[fd00::1]:8999",
+        "http://sume.internal.",
+    ],
+)
+def test_a_stand_in_outside_debug_is_a_warning(settings, url):
+    settings.RENDERS = {**GOOD, "BASE_URL": url}
 
     assert found() == [
         Warning(
-            "SUME_BASE_URL is not https: the API key travels in the clear.",
-            hint="Right for the sandbox on this machine only.",
+            "SUME_BASE_URL leads to this machine or a private network: to a stand-in, not to Sume.",
+            hint="Take SUME_BASE_URL out of the environment to have renders made (and billed).",
             id="renders.W007",
+        )
+    ]
+
+    settings.DEBUG = True
+    assert found() == []
+
+
+def test_a_key_that_would_travel_in_the_clear_is_an_error(settings):
+    settings.RENDERS = {**GOOD, "BASE_URL": "http://api.sume.com"}
+
+    assert found() == [
+        Error(
+            "SUME_BASE_URL is not https: the API key would cross the internet in the clear.",
+            hint="Write https://, or take SUME_BASE_URL out of the environment.",
+            id="renders.E026",
         )
     ]
 
@@ -291,9 +309,9 @@ def test_several_faults_are_all_reported(settings):
 
     assert [message.id for message in found()] == [
         "renders.W001",
+        "renders.E006",
         "renders.E002",
         "renders.E005",
-        "renders.E006",
     ]
 
 
@@ -409,5 +427,18 @@ def test_a_short_secret_is_a_warning(settings, secret):
             "it was cut short, or can be guessed.",
             hint="Copy it whole; commas stand between two secrets only.",
             id="renders.W024",
+        )
+    ]
+
+
+def test_a_lease_that_ends_with_its_read_is_an_error(settings):
+    settings.RENDERS = {**GOOD, "LEASE_MARGIN_SECONDS": 0}
+
+    assert found() == [
+        Error(
+            "LEASE_MARGIN_SECONDS is 0: a lease would not outlast REQUEST_TIMEOUT_SECONDS, "
+            "and a job would be read twice at once.",
+            hint="Set RENDERS_LEASE_MARGIN_SECONDS to some seconds, for instance 15.",
+            id="renders.E035",
         )
     ]

@@ -1,0 +1,21 @@
+"""System checks: a wrong setting is found at start. No network, no database.
+
+docs/configuration.md lists them all; `python -m tests.docs` writes that table.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Tags, register
+
+from renders.checks import broker, flower, limits, media, names, site, sume, tasks, webhooks
+
+
+@register("renders", Tags.compatibility)
+def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Every setting can be read, and they fit together."""
+    unreadable = limits.unreadable()
+    if unreadable:
+        return [*unreadable, *names.faults()]
+    topics = (sume, site, limits, broker, tasks, webhooks, media, flower, names)
+    return [message for topic in topics for message in topic.faults()]

@@ -1,0 +1,57 @@
+"""Flower: who reaches it can have any task run, and so spend money."""
+
+import os
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+
+from renders.checks.hosts import host_of, is_inner, is_loopback
+from renders.conf import conf
+
+SHORTEST_PASSWORD = 8
+ON = {"1", "true", "yes", "on", "t", "y"}
+# Names of the environment, not secrets.
+ASKS_WHO = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH")
+
+
+def faults() -> Iterator[CheckMessage]:
+    """As far as this process's environment tells; Flower's command line can say otherwise."""
+    if settings.DEBUG:
+        return
+    if _given("FLOWER_UNAUTHENTICATED_API").lower() in ON:
+        yield Error(
+            "FLOWER_UNAUTHENTICATED_API opens Flower's API: anybody could have tasks run.",
+            hint="Take it out of the environment, and set FLOWER_BASIC_AUTH.",
+            id="renders.E056",
+        )
+    address = _given("FLOWER_ADDRESS")
+    if address and not is_loopback(address) and not any(map(_given, ASKS_WHO)):
+        yield Error(
+            "FLOWER_ADDRESS opens Flower to others, and no password is set.",
+            hint="Set FLOWER_BASIC_AUTH to name:password, or take FLOWER_ADDRESS out.",
+            id="renders.E057",
+        )
+    if any(_can_be_guessed(pair) for pair in _given("FLOWER_BASIC_AUTH").split(",") if pair):
+        yield Warning(
+            "A password in FLOWER_BASIC_AUTH can be guessed.",
+            hint=f"Take one of {SHORTEST_PASSWORD} characters or more, unlike the name; "
+            "commas stand between two pairs only.",
+            id="renders.W058",
+        )
+    if conf.FLOWER_URL.startswith("http://") and not is_inner(host_of(conf.FLOWER_URL)):
+        yield Warning(
+            "FLOWER_URL is not https: Flower's password crosses the internet in the clear.",
+            hint="Put Flower behind a proxy with https, and set RENDERS_FLOWER_URL to that.",
+            id="renders.W059",
+        )
+
+
+def _given(name: str) -> str:
+    return os.environ.get(name, "").strip()
+
+
+def _can_be_guessed(pair: str) -> bool:
+    name, _, password = pair.strip().partition(":")
+    known = {name.lower(), "password"}
+    return len(password) < SHORTEST_PASSWORD or password.lower() in known
