@@ -4,10 +4,9 @@ import os
 from pathlib import Path
 
 import dj_database_url
-from kombu import Queue
 
-from project.broker import BROKER_TIMEOUT_SECONDS, broker_options, broker_tls, broker_url
 from project.environment import flag, number, words
+from renders import celery_settings
 from renders.hiding import Hidden
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -141,34 +140,18 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/0"
 
 broker = os.environ.get("CELERY_BROKER_URL") or REDIS_URL
-CELERY_BROKER_URL = broker_url(broker)
+CELERY_BROKER_URL = celery_settings.broker_url(broker)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_CONNECTION_TIMEOUT = BROKER_TIMEOUT_SECONDS
-CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(broker)
-CELERY_BROKER_USE_SSL = broker_tls(broker) or False
-# A view that enqueues while the broker is down must not hang: one short retry, then the sweep.
-CELERY_TASK_PUBLISH_RETRY_POLICY = {
-    "max_retries": 1,
-    "interval_start": 0.1,
-    "interval_step": 0.1,
-    "interval_max": 0.2,
-}
+CELERY_BROKER_CONNECTION_TIMEOUT = celery_settings.BROKER_TIMEOUT_SECONDS
+CELERY_BROKER_TRANSPORT_OPTIONS = celery_settings.broker_options(broker)
+CELERY_BROKER_USE_SSL = celery_settings.broker_tls(broker) or False
+CELERY_TASK_PUBLISH_RETRY_POLICY = celery_settings.PUBLISH_RETRY_POLICY
 CELERY_TASK_DEFAULT_QUEUE = "celery"
-# Each with a routing key of its own: queues that share one each get a copy of every message.
-CELERY_TASK_QUEUES = [
-    Queue(name, routing_key=name)
-    for name in ("celery", "renders.submit", "renders.poll", "renders.finish", "renders.media")
-]
-CELERY_TASK_ROUTES = {
-    "renders.tasks.poll_render": {"queue": "renders.poll"},
-    "renders.tasks.poll_due": {"queue": "renders.poll"},
-    "renders.tasks.submit_render": {"queue": "renders.submit"},
-    "renders.tasks.save_media": {"queue": "renders.media"},
-    "renders.tasks.*": {"queue": "renders.finish"},
-}
-CELERY_TASK_TIME_LIMIT = 180
-CELERY_TASK_SOFT_TIME_LIMIT = 150
+CELERY_TASK_QUEUES = celery_settings.queues("celery")
+CELERY_TASK_ROUTES = celery_settings.TASK_ROUTES
+CELERY_TASK_TIME_LIMIT = celery_settings.TIME_LIMIT_SECONDS
+CELERY_TASK_SOFT_TIME_LIMIT = celery_settings.SOFT_TIME_LIMIT_SECONDS
 CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = CELERY_RESULT_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_TRACK_STARTED = True
@@ -176,7 +159,7 @@ CELERY_TASK_SEND_SENT_EVENT = True
 CELERY_RESULT_BACKEND = "django-db"
 CELERY_RESULT_EXTENDED = True
 CELERY_RESULT_EXPIRES = 7 * 24 * 3600
-CELERY_WORKER_CONSUMER = "renders.consumer:Consumer"
+CELERY_WORKER_CONSUMER = celery_settings.WORKER_CONSUMER
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10
@@ -199,23 +182,11 @@ RENDERS |= {
     "WEBHOOK_SECRET": Hidden(os.environ.get("SUME_WEBHOOK_SECRET", "")),
 }
 
-try:
-    SWEEP_SECONDS = float(str(RENDERS.get("SWEEP_SECONDS", 30)))
-except ValueError:
-    SWEEP_SECONDS = 30.0  # the system check names the wrong value
-
-CELERY_BEAT_SCHEDULE = {
-    "sweep-renders": {
-        "task": "renders.tasks.sweep_renders",
-        "schedule": SWEEP_SECONDS,
-        # A sweep that waited longer than its period is worth nothing.
-        "options": {"expires": SWEEP_SECONDS},
-    },
-}
+CELERY_BEAT_SCHEDULE = celery_settings.beat_schedule(RENDERS.get("SWEEP_SECONDS", 30))
 
 # --- Errors and logs ----------------------------------------------------------------------
 
-DEFAULT_EXCEPTION_REPORTER_FILTER = "project.errors.ErrorFilter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.reporting.ErrorFilter"
 
 LOGGING = {
     "version": 1,

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.shortcuts import get_object_or_404
 
+from renders.conf import conf
 from renders.models import RenderJob
 
 
@@ -14,15 +15,20 @@ def visible(user: Any, pk: UUID) -> RenderJob:
     return get_object_or_404(renders.select_related("created_by", "retry_of"), pk=pk)
 
 
+def may_add(user: Any) -> bool:
+    """Whether this person may make renders, each of which costs money."""
+    return bool(conf.ANYBODY_ADDS or user.has_perm("renders.add_renderjob"))
+
+
 def may_cancel(user: Any, render: RenderJob) -> bool:
     """The owner may, and staff with the permission to cancel."""
-    return _may(user, render, "renders.cancel_renderjob")
+    if render.created_by_id == user.pk:
+        return True
+    return bool(user.is_staff and user.has_perm("renders.cancel_renderjob"))
 
 
 def may_retry(user: Any, render: RenderJob) -> bool:
-    """The owner may, and staff with the permission to retry."""
-    return _may(user, render, "renders.retry_renderjob")
-
-
-def _may(user: Any, render: RenderJob, permission: str) -> bool:
-    return bool(render.created_by_id == user.pk or (user.is_staff and user.has_perm(permission)))
+    """The owner may who may add renders, and staff with the permission to retry."""
+    if render.created_by_id == user.pk and may_add(user):
+        return True
+    return bool(user.is_staff and user.has_perm("renders.retry_renderjob"))

@@ -11,4 +11,4 @@ class RendersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from renders import checks  # noqa: F401  (registers itself)
+        from renders import checks  # noqa: F401  (they register themselves)

@@ -153,6 +153,12 @@ class Conf:
         120.0, seconds, "Wait between reads of a job that a webhook is to announce."
     )
 
+    ANYBODY_ADDS = Setting(
+        True,
+        flag,
+        "Whoever is logged in may add and retry renders (1), or only with the permission "
+        "`renders.add_renderjob` (0).",
+    )
     API_REQUESTS_PER_MINUTE = Setting(600, count, "Most API requests of one user; 0: no limit.")
     IDEMPOTENCY_HOURS = Setting(
         720.0, hours, "How long the API remembers an `Idempotency-Key`; 0: for ever."

@@ -1,5 +1,8 @@
 """The OpenAPI document, built from the values that the code itself goes by."""
 
+from django.conf import settings
+from django.urls import reverse
+
 from renders.api import operations
 from renders.api.components import HEADERS, problem
 from renders.api.problems import STATUSES
@@ -17,7 +20,7 @@ def document() -> Json:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Renders", "version": "1", "description": ABOUT},
-        "servers": [{"url": "/"}],
+        "servers": [{"url": _root()}],
         "security": [{"token": []}, {"session": []}],
         "tags": [{"name": "renders", "description": "One picture or clip each."}],
         "paths": {
@@ -56,9 +59,14 @@ def document() -> Json:
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
-                    "name": "sessionid",
+                    "name": settings.SESSION_COOKIE_NAME,
                     "description": "POST needs the CSRF cookie's token in `X-CSRFToken`, too.",
                 },
             },
         },
     }
+
+
+def _root() -> str:
+    """Where the project has put the app's pages: all paths are below it."""
+    return reverse("renders:api_list").removesuffix("/api/renders/") or "/"

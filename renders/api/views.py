@@ -39,6 +39,8 @@ class RenderList(ApiView):
 
     def post(self, request: HttpRequest) -> JsonResponse:
         """Make one render or many, all or none: 202, and where to look for it."""
+        if not access.may_add(request.user):
+            raise Problem(403, "You may see renders, but not make any.")
         key = read_key(request)
         wanted = read_wanted(request)
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Tags, register
 
 from renders.checks import broker, flower, limits, media, names, site, sume, tasks, webhooks
+from renders.checks.installation import check_installation as check_installation
 
 
 @register("renders", Tags.compatibility)

@@ -1,9 +1,8 @@
-"""What Django's settings tell Celery."""
+"""What Celery is told, by whatever name the project calls it."""
 
 from typing import Any
 
-from django.conf import settings
-
+from renders import celery_app
 from renders.conf import conf
 
 REDIS = ("redis://", "rediss://", "redis+socket://", "sentinel://")
@@ -12,7 +11,7 @@ RABBITMQ = ("amqp://", "amqps://", "pyamqp://")
 
 def told(name: str) -> Any:
     """Celery's setting of this name (`broker_url`); None where it is left to Celery."""
-    return getattr(settings, f"CELERY_{name.upper()}", None)
+    return celery_app.value_of(name)
 
 
 def broker() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.utils import timezone
 
+from renders.access import may_add
 from renders.artifacts import media
 from renders.conf import conf
 from renders.models import RenderJob
@@ -14,6 +15,7 @@ from renders.states import Status
 
 register = template.Library()
 register.filter(media)
+register.filter(may_add)
 
 EVENT_TITLES = {
     "created": "Added",

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
 from django.utils.html import format_html, format_html_join
@@ -99,7 +101,7 @@ def for_pollers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
         if request.user.is_authenticated:
             response = view(request, *args, **kwargs)
         else:
-            response = HttpResponse(part("logged_out"))
+            response = HttpResponse(part("logged_out", login_url=resolve_url(settings.LOGIN_URL)))
         response.headers["Cache-Control"] = "private, no-cache"
         return response
 

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
@@ -18,6 +19,8 @@ from renders.views.policy import for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """`?kind=` chooses the kind at first; `?from=` begins with what another render asks for."""
+    if not access.may_add(request.user):
+        raise PermissionDenied
     if request.method == "POST":
         form = RenderForm(request.POST, user=request.user)
         if form.is_valid():

@@ -30,6 +30,7 @@ ON_ONE_DATABASE = {
     "test_crashes": "sqlite",
     "test_finishing": "sqlite",
     "test_hostile_replies": "sqlite",
+    "test_other_project": "sqlite",
     "test_pollrenders": "sqlite",
     "test_renders": "sqlite",
     "test_runrenders": "sqlite",
@@ -68,6 +69,11 @@ class Databases:
                 call_command("migrate", run_syncdb=True, verbosity=0)
             self._templates[engine] = template
         return self._make(engine, f"test{self._count}", self._templates[engine])
+
+    def empty(self, engine: str) -> str:
+        """The address of a database of `sqlite` or `postgresql` without any table."""
+        self._count += 1
+        return self._make(engine, f"empty{self._count}")
 
     def drop(self, url: str) -> None:
         """Give back the room of a database that nobody needs any more."""

@@ -11,8 +11,8 @@ from celery import Celery
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from project.settings import broker_options
 from renders import services, tasks
+from renders.celery_settings import broker_options
 from renders.connections import redis_client
 from renders.demo.processes import free_port
 from renders.models import RenderJob

@@ -22,6 +22,10 @@ PROMPTS = [
     "Portrait of an octopus as a clockmaker, oil on canvas",
 ]
 STOPPED_EARLY = 130
+ELSEWHERE = (
+    "The demo starts the project that this app comes with, and this is another one. For a stand-in "
+    "beside your own: python manage.py sumesandbox"
+)
 
 
 class Command(BaseCommand):
@@ -50,6 +54,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not all(prompt.strip() for prompt in options["prompts"]):
             raise CommandError("A prompt is empty: say what the picture should show.", returncode=2)
+        if not hasattr(settings, "STATE_DIR"):
+            raise CommandError(ELSEWHERE, returncode=2)
         self.console = console_on(self.stdout, no_color=options["no_color"])
         state = StateFolder(settings.STATE_DIR.resolve() / "demo", keep=options["keep"])
         site = Site(

@@ -5,9 +5,11 @@ import math
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
+from django.urls import NoReverseMatch, reverse
 from rich.text import Text
 
 from renders.demo.board import board_on
@@ -24,7 +26,6 @@ NOT_AS_ASKED = 1
 USAGE = 2
 NO_END = 3
 STOPPED = 130
-WORKER = "Is a worker running? Start one with: celery -A project worker"
 
 
 class Command(BaseCommand):
@@ -69,12 +70,12 @@ class Command(BaseCommand):
         following = Following(self.create(options))
         if options["no_follow"]:
             for render in following.renders:
-                self.line(f"{render.get_absolute_url()}  {one_line(render.prompt, 60)}")
+                self.line(f"{page_of(render)}  {one_line(render.prompt, 60)}")
             return
         try:
             status = self.follow(following, options)
         except KeyboardInterrupt:
-            self.line("Stopped following. The renders go on; see /renders/.")
+            self.line(f"Stopped following. The renders go on; see {gallery()}.")
             status = STOPPED
         if status:
             sys.exit(status)
@@ -118,7 +119,7 @@ class Command(BaseCommand):
             after = options["timeout"] if end is End.TIMED_OUT else PATIENCE_SECONDS
             why = "did not end in" if end is End.TIMED_OUT else "did not move for"
             count = f"{len(following.open)} of {len(following.renders)}"
-            self.line(f"{count} renders {why} {after:g} s. They go on by themselves. {WORKER}")
+            self.line(f"{count} renders {why} {after:g} s. They go on by themselves. {worker()}")
             return NO_END
         sandbox = options["expect_sandbox_failures"]
         right = [r for r in following.renders if did_as_asked(r, sandbox=sandbox)]
@@ -128,6 +129,28 @@ class Command(BaseCommand):
     def line(self, text: str) -> None:
         """One line of output, never cut."""
         self.console.print(Text(text), soft_wrap=True)
+
+
+def worker() -> str:
+    """What to look at when nothing moves."""
+    package = settings.ROOT_URLCONF.rpartition(".")[0]
+    return f"Is a worker running? Start one with: celery -A {package} worker"
+
+
+def gallery() -> str:
+    """Where the renders are shown."""
+    try:
+        return reverse("renders:gallery")
+    except NoReverseMatch:
+        return "the admin"  # the project has left the app's pages out
+
+
+def page_of(render: RenderJob) -> str:
+    """Where this render is shown, or its id where the project has left the pages out."""
+    try:
+        return render.get_absolute_url()
+    except NoReverseMatch:
+        return str(render.pk)
 
 
 def parameter(text: str) -> tuple[str, Any]:

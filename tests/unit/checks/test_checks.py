@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import Error, Info, Warning, run_checks
 from django.db import connections
 
-from project.broker import broker_options, broker_url
+from renders.celery_settings import broker_options, broker_url
 from renders.checks import check_settings
 from renders.conf import Conf
 

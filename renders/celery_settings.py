@@ -1,7 +1,14 @@
-"""How Celery is told of the broker: Redis, a Redis that sentinels look after, or RabbitMQ."""
+"""What Celery must be told for renders, for the settings of any project.
 
+The broker is Redis, a Redis that sentinels look after, or RabbitMQ. Your own queues, routes and
+schedule stand beside these: see docs/own-project.md.
+"""
+
+import math
 from typing import Any
 from urllib.parse import quote
+
+from kombu import Queue
 
 from renders.hiding import Hidden
 from renders.redis_clients import account
@@ -10,6 +17,58 @@ from renders.redis_url import SENTINEL, RedisUrl, kind_of, read
 # A view that enqueues into a silent broker waits for twice this (a try and its one retry),
 # or three times where RabbitMQ falls silent on an open connection.
 BROKER_TIMEOUT_SECONDS = 3
+
+QUEUES = ("renders.submit", "renders.poll", "renders.finish", "renders.media")
+# The first pattern that fits counts.
+TASK_ROUTES = {
+    "renders.tasks.poll_render": {"queue": "renders.poll"},
+    "renders.tasks.poll_due": {"queue": "renders.poll"},
+    "renders.tasks.submit_render": {"queue": "renders.submit"},
+    "renders.tasks.save_media": {"queue": "renders.media"},
+    "renders.tasks.*": {"queue": "renders.finish"},
+}
+# A view that enqueues while the broker is down must not hang: one short retry, then the sweep.
+PUBLISH_RETRY_POLICY = {
+    "max_retries": 1,
+    "interval_start": 0.1,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
+# Above the time-outs of `RENDERS`; a system check compares them.
+SOFT_TIME_LIMIT_SECONDS = 150
+TIME_LIMIT_SECONDS = 180
+# Without it, Celery 5.7.0 ends a worker whose Redis goes away while polls wait in it.
+WORKER_CONSUMER = "renders.consumer:Consumer"
+SWEEP_TASK = "renders.tasks.sweep_renders"
+
+
+def queues(*own: str) -> list[Queue]:
+    """Yours, and those of renders.
+
+    Each has a routing key of its own: queues that share one each get a copy of every message.
+    """
+    return [Queue(name, routing_key=name) for name in (*own, *QUEUES)]
+
+
+def beat_schedule(sweep_seconds: object = 30) -> dict[str, dict[str, Any]]:
+    """The sweep, every so many seconds: a number, or the text of an environment variable.
+
+    What is no number above 0 counts as 30; a system check names it.
+    """
+    try:
+        seconds = float(str(sweep_seconds))
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        seconds = 30.0
+    return {
+        "sweep-renders": {
+            "task": SWEEP_TASK,
+            "schedule": seconds,
+            # A sweep that waited longer than its period is worth nothing.
+            "options": {"expires": seconds},
+        }
+    }
 
 
 def broker_url(url: str) -> str:

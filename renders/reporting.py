@@ -1,4 +1,7 @@
-"""What Django's error pages and mails may show."""
+"""What Django's error pages and mails may show.
+
+Set `DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.reporting.ErrorFilter"`.
+"""
 
 import re
 

@@ -3,9 +3,20 @@
 from typing import Any
 
 import pytest
+from celery import current_app
+from celery.app.routes import prepare
 from kombu import Connection
 
-from project.broker import broker_options, broker_tls, broker_url
+from renders import tasks
+from renders.celery_settings import (
+    QUEUES,
+    TASK_ROUTES,
+    beat_schedule,
+    broker_options,
+    broker_tls,
+    broker_url,
+    queues,
+)
 
 URL = "redis+sentinel://ann:p%40s%3Bs@a,b:5000/service/3?sentinel_password=other"
 
@@ -50,3 +61,34 @@ def test_any_other_address_stays_as_it_is(url: str) -> None:
     assert broker_url(url) == url
     assert not broker_tls(url)
     assert "master_name" not in broker_options(url)
+
+
+@pytest.mark.parametrize("given", ["", "soon", -1, 0, "nan", "inf"])
+def test_a_wrong_period_leaves_the_sweep_at_its_own(given: object) -> None:
+    """A system check names the wrong value; beat must not sweep without a pause."""
+    [entry] = beat_schedule(given).values()
+    assert (entry["schedule"], entry["options"]) == (30.0, {"expires": 30.0})
+
+
+def test_the_sweep_has_the_period_that_is_given() -> None:
+    [entry] = beat_schedule("7.5").values()
+    assert (entry["schedule"], entry["options"]) == (7.5, {"expires": 7.5})
+
+
+def test_every_task_has_a_queue_of_the_app() -> None:
+    assert tasks.submit_render.name in current_app.tasks
+    named = {name for name in current_app.tasks if name.startswith("renders.tasks.")}
+    router = current_app.amqp.Router(queues=current_app.amqp.queues)
+    router.routes = prepare(TASK_ROUTES)
+    queues = {name: router.route({}, name)["queue"].name for name in named}
+
+    assert set(queues.values()) == set(QUEUES)
+    assert queues["renders.tasks.poll_render"] == "renders.poll"
+    assert queues["renders.tasks.sweep_renders"] == "renders.finish"
+
+
+def test_each_queue_has_a_routing_key_of_its_own() -> None:
+    made = queues("celery", "mail")
+
+    assert [queue.name for queue in made] == ["celery", "mail", *QUEUES]
+    assert [queue.routing_key for queue in made] == [queue.name for queue in made]
