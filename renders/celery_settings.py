@@ -8,6 +8,7 @@ import math
 from typing import Any
 from urllib.parse import quote
 
+from celery.schedules import crontab
 from kombu import Queue
 
 from renders.hiding import Hidden
@@ -51,7 +52,8 @@ def queues(*own: str) -> list[Queue]:
 
 
 def beat_schedule(sweep_seconds: object = 30) -> dict[str, dict[str, Any]]:
-    """The sweep, every so many seconds: a number, or the text of an environment variable.
+    """The sweep, every so many seconds (a number, or the text of an environment variable), and
+    once a day the pruning of what is kept for so many days and no longer.
 
     What is no number above 0 counts as 30; a system check names it.
     """
@@ -67,7 +69,12 @@ def beat_schedule(sweep_seconds: object = 30) -> dict[str, dict[str, Any]]:
             "schedule": seconds,
             # A sweep that waited longer than its period is worth nothing.
             "options": {"expires": seconds},
-        }
+        },
+        "prune-renders": {
+            "task": "renders.tasks.prune_renders",
+            "schedule": crontab(hour="3", minute="30"),
+            "options": {"expires": 3600},
+        },
     }
 
 

@@ -14,6 +14,7 @@ from renders.hiding import Hidden
 from renders.values import (
     PLANS,
     count,
+    days,
     flag,
     hosts,
     hours,
@@ -162,6 +163,18 @@ class Conf:
     API_REQUESTS_PER_MINUTE = Setting(600, count, "Most API requests of one user; 0: no limit.")
     IDEMPOTENCY_HOURS = Setting(
         720.0, hours, "How long the API remembers an `Idempotency-Key`; 0: for ever."
+    )
+
+    KEEP_COMPLETED_DAYS = Setting(
+        0, days, "Completed renders are deleted this long after their end; 0: never."
+    )
+    KEEP_FAILED_DAYS = Setting(0, days, "The same for failed renders.")
+    KEEP_CANCELED_DAYS = Setting(0, days, "The same for canceled renders.")
+    KEEP_MEDIA_DAYS = Setting(
+        0, days, "Pictures and clips are deleted this long after the render's end; 0: never."
+    )
+    KEEP_EVENTS_DAYS = Setting(
+        0, days, "Lines of the timelines of ended renders are deleted after this time; 0: never."
     )
 
     @property

@@ -7,7 +7,6 @@ tabs, its renders are made by the one transaction that sets `added_at`.
 import hashlib
 import json
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -17,10 +16,9 @@ from renders import services
 from renders.exceptions import RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
+from renders.models.drafts import KEPT
 from renders.services import BATCH
 from renders.sheets import Sheet, read
-
-KEPT = timedelta(days=1)
 
 
 class Faulty(RendersError):
@@ -107,6 +105,5 @@ def _renders(draft: Draft, user: Any) -> list[RenderJob]:
 def _taken(references: Iterable[str]) -> set[str]:
     names, taken = list(references), set()
     for start in range(0, len(names), BATCH):
-        rows = RenderJob.objects.filter(reference__in=names[start : start + BATCH])
-        taken |= {str(name) for name in rows.values_list("reference", flat=True)}
+        taken |= RenderJob.objects.of_references(names[start : start + BATCH]).keys() & set(names)
     return taken

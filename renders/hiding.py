@@ -4,11 +4,14 @@ Collectors of errors, and Django's own pages for them, print the variables of ev
 both are texts that work as they are, and whose `repr` says less.
 """
 
+import hashlib
 import re
 from typing import Any
 
 # A shorter key is a stand-in for a try: taking it out would garble the texts.
 SHORTEST_KEY = 8
+# How a name that was erased begins: its fingerprint follows.
+ERASED = "erased:"
 SIGNATURE = re.compile(r"(https?://[^\s?#]+)[?#]\S*", re.IGNORECASE)
 
 
@@ -45,3 +48,13 @@ def without(key: str, value: Any) -> Any:
             for name, item in value.items()
         }
     return value.replace(key, "[removed]")
+
+
+def is_erased(name: str | None) -> bool:
+    """Whether only the fingerprint is left of it."""
+    return bool(name and name.startswith(ERASED))
+
+
+def fingerprint(name: str) -> str:
+    """What is kept of an erased name: enough to know it when it comes again, not to read it."""
+    return ERASED + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from renders import services
 from renders.exceptions import KeyReused, ReferenceTaken
+from renders.hiding import ERASED, fingerprint
 from renders.models import ApiRequest, RenderJob
 from renders.validation import clean_request
 
@@ -37,11 +38,15 @@ def create_once(
     with transaction.atomic():
         if not key:
             return Created(_create(requests, user))
+        if key.startswith(ERASED):
+            raise KeyReused
         body_hash = hashlib.sha256(canonical(body).encode()).hexdigest()
         request, new = ApiRequest.objects.get_or_create(
             user=user, key=key, defaults={"body_hash": body_hash}
         )
         if new:
+            if ApiRequest.objects.filter(user=user, key=fingerprint(key)).exists():
+                raise KeyReused  # what it made was erased since
             renders = _create(requests, user)
             request.render_ids = [str(render.pk) for render in renders]
             request.save(update_fields=["render_ids"])

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
 
+from renders.hiding import fingerprint
 from renders.states import CANCELING, IN_FLIGHT, TERMINAL, WRITES, Status
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -22,7 +23,9 @@ HOLDABLE = Q(
     outcome_unknown_at__isnull=True,
 )
 HELD = Q(status=Status.PENDING, held_at__isnull=False)
-RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED])
+RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=True)
+# Nobody writes to such a row any more but who takes away what it holds.
+OVER = Q(status__in=TERMINAL, handled_at__isnull=False)
 
 
 def standing_in(states: Collection[str]) -> Q:
@@ -158,6 +161,13 @@ class RenderQueries(models.QuerySet):
         """Failed or canceled, and not retried since."""
         everything = type(self)(self.model, using=self.db)
         return self.filter(RETRYABLE, ~Exists(everything.filter(retry_of=OuterRef("pk"))))
+
+    def of_references(self, names: Collection[str]) -> dict[str, UUID]:
+        """The render of each name that has one, be it erased: it keeps the name's fingerprint."""
+        erased = {fingerprint(name): name for name in names}
+        rows = self.filter(reference__in=[*names, *erased]).values_list("reference", "pk")
+        found = dict(rows)
+        return found | {erased[kept]: pk for kept, pk in found.items() if kept in erased}
 
     def not_swept_since(self, moment: datetime) -> "RenderQueries":
         """Not put back by the sweep after `moment`."""

@@ -106,12 +106,16 @@ def _as_stored(renders: list[RenderJob]) -> list[RenderJob]:
     """Each render, or the one that had its reference first."""
     by_pk = {render.pk: render for render in renders}
     references = [render.reference for render in renders if render.reference]
-    first: dict[str | None, UUID] = {}
+    first: dict[Any, UUID] = {}
     # In batches: SQLite takes so many values in one statement and no more.
     for start in range(0, len(references), ROWS):
-        rows = RenderJob.objects.filter(reference__in=references[start : start + ROWS])
-        first |= dict(rows.values_list("reference", "pk"))
-    by_pk |= RenderJob.objects.in_bulk(list(set(first.values()) - by_pk.keys()))
+        first |= RenderJob.objects.of_references(references[start : start + ROWS])
+    known = RenderJob.objects.in_bulk(list(set(first.values()) - by_pk.keys()))
+    erased = {pk for pk, row in known.items() if row.erased_at}
+    if erased:  # looked for only now, so that none can be erased in between
+        stored = [row.pk for row in renders if first.get(row.reference) in erased]
+        RenderJob.objects.filter(pk__in=stored).delete()
+    by_pk |= known
     return [by_pk[first.get(render.reference, render.pk)] for render in renders]
 
 
@@ -151,10 +155,15 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
     """
     with transaction.atomic():
         # The lock makes the second of two clicks wait, and find the first one's row.
-        original = RenderJob.objects.select_for_update(no_key=True).get(pk=render.pk)
+        rows = RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk)
+        original = rows.first()
+        if original is None:
+            raise InvalidRender("render", "It was deleted meanwhile.")
         known = original.retries.order_by("created_at").first()
         if known:
             return known, False
+        if original.erased_at:
+            raise InvalidRender("render", "It was erased: what was asked for is no longer known.")
         if original.status not in {Status.FAILED, Status.CANCELED}:
             raise InvalidRender(
                 "render",

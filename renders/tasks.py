@@ -7,6 +7,7 @@ the sweep.
 """
 
 import logging
+import time
 from uuid import UUID
 
 from celery import shared_task
@@ -28,6 +29,9 @@ from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls, su
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
+
+# So long at a time, and so long a rest for others.
+PRUNE_SECONDS = 20.0
 
 
 @shared_task
@@ -71,6 +75,17 @@ def sweep_renders() -> None:
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the next sweep tends it.", type(error).__name__)
     pruning.prune()  # last: if it fails, the repairs are under way
+
+
+@shared_task(ignore_result=True)
+def prune_renders() -> None:
+    """Delete what is kept for so many days and no longer, a while at a time; beat sends it daily.
+
+    A worker that dies leaves the rest to the next day.
+    """
+    until = time.monotonic() + PRUNE_SECONDS
+    if pruning.run_as_set(lambda: time.monotonic() > until).stopped:
+        prune_renders.apply_async(countdown=PRUNE_SECONDS)
 
 
 @shared_task(ignore_result=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from renders.conf import conf
 from renders.exceptions import InvalidRender
+from renders.hiding import ERASED
 from renders.states import Kind
 
 REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
@@ -41,6 +42,8 @@ def clean_request(
         raise InvalidRender("priority", "A whole number from -32000 to 32000 is needed.")
     if reference is not None:
         reference = _text("reference", reference, 200).strip() or None
+        if (reference or "").startswith(ERASED):
+            raise InvalidRender("reference", f"It must not begin with {ERASED}")
     return {
         "prompt": prompt,
         "kind": Kind(kind),

@@ -41,6 +41,14 @@ def hours(value: object) -> float:
     return number
 
 
+def days(value: object) -> int:
+    """A whole number of days, zero or more, up to some hundred years."""
+    with suppress(ValueError):
+        if (number := count(value)) <= 36_500:
+            return number
+    raise ValueError("a whole number of days, zero or more, at most 36,500, is needed")
+
+
 def count(value: object) -> int:
     """A whole number, zero or more."""
     try:

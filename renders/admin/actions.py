@@ -53,7 +53,7 @@ class RenderActions(admin.ModelAdmin):
         count = queryset.count()
         # What failed since is not among them, not even a retry of these that has failed again.
         tally = batches.retry_renders(queryset.filter(finished_at__lte=shown_at), request.user)
-        left = "retried before, or neither failed nor canceled"
+        left = "retried before, erased, or neither failed nor canceled"
         self._report(request, tally, count, "{} retried as new.", left, ADDITION)
         return None
 

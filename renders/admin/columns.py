@@ -55,6 +55,8 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Prompt")
     def short_prompt(self, render: RenderJob) -> str:
+        if render.erased_at:
+            return "Erased"
         start = getattr(render, "prompt_start", None)
         return Truncator(render.prompt if start is None else start).chars(80)
 
@@ -103,7 +105,8 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Prompt")
     def whole_prompt(self, render: RenderJob) -> SafeString:
-        return format_html('<p class="renders-prompt">{}</p>', render.prompt)
+        words = "Erased" if render.erased_at else render.prompt
+        return format_html('<p class="renders-prompt">{}</p>', words)
 
     @admin.display(description="Error")
     def trouble(self, render: RenderJob) -> SafeString:

@@ -48,6 +48,7 @@ FIELDSETS: Any = [
                 ("submit_attempts", "not_before", "claimed_at", "outcome_unknown_at"),
                 ("poll_count", "failed_reads", "last_polled_at", "next_poll_at"),
                 ("cancel_requested_at", "cancel_answered_at"),
+                ("media_removed_at", "erased_at"),
             ],
         },
     ),

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from renders.artifacts import media
+from renders.hiding import is_erased
 from renders.models import RenderJob
 
 
@@ -22,13 +23,14 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         "prompt": render.prompt,
         "params": render.params,
         "priority": render.priority,
-        "reference": render.reference,
+        "reference": None if is_erased(render.reference) else render.reference,
         "status": render.status,
         "sume_status": render.sume_status,
         "created_at": _moment(render.created_at),
         "submitted_at": _moment(render.submitted_at),
         "cancel_requested_at": _moment(render.cancel_requested_at),
         "finished_at": _moment(render.finished_at),
+        "erased_at": _moment(render.erased_at),
         "error": error,
         "artifacts": [
             {

@@ -37,6 +37,7 @@ EXAMPLE: Json = {
     "submitted_at": "2026-01-31T09:30:01.000000Z",
     "cancel_requested_at": None,
     "finished_at": "2026-01-31T09:30:21.000000Z",
+    "erased_at": None,
     "error": None,
     "artifacts": [
         {
@@ -71,6 +72,10 @@ RENDER: Json = {
         "submitted_at": MAYBE_MOMENT,
         "cancel_requested_at": MAYBE_MOMENT,
         "finished_at": MAYBE_MOMENT,
+        "erased_at": {
+            **MAYBE_MOMENT,
+            "description": "Since then, prompt, params, reference and artifacts are not kept.",
+        },
         "error": {
             "type": ["object", "null"],
             "required": ["code", "message"],

@@ -2,9 +2,17 @@
 
 import argparse
 import math
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import datetime, time
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
 
 from renders.conf import conf
 
@@ -55,6 +63,60 @@ def use_slots(given: int | None) -> int:
     if given:
         settings.RENDERS = {**settings.RENDERS, "READS_AT_ONCE": given}
     return conf.READS_AT_ONCE
+
+
+def days(text: str) -> int:
+    """An argparse type: an age in days, 0 for never."""
+    wanted = "a number of days from 1 to 36500, or 0 for never"
+    return _checked(int, text, lambda value: 0 <= value <= 36_500, wanted)
+
+
+def moment(text: str) -> datetime:
+    """An argparse type: a day (its begin) or a moment; without a zone, in the current one."""
+    found = None
+    with suppress(ValueError):
+        found = parse_datetime(text)
+        day = None if found else parse_date(text)
+        found = datetime.combine(day, time.min) if day else found
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"must be like 2026-01-31 or 2026-01-31T09:30, not {text!r}"
+        )
+    return found if timezone.is_aware(found) else timezone.make_aware(found)
+
+
+def words(allowed: Collection[str]) -> Callable[[str], list[str]]:
+    """An argparse type: some of these, with commas between."""
+
+    def chosen(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",")]
+        wrong = [name for name in names if name not in allowed]
+        if wrong:
+            raise argparse.ArgumentTypeError(
+                f"there is no {wrong[0]!r}; choose from: {', '.join(allowed)}"
+            )
+        return list(dict.fromkeys(names))
+
+    return chosen
+
+
+def user(name: str) -> Any:
+    """The one user of this name, email address or id. Raises `CommandError`."""
+    model = get_user_model()
+    users = model._default_manager
+    found: dict[Any, Any] = {}
+    keys = [model.USERNAME_FIELD, "pk"]
+    if "@" in name:
+        keys.append(f"{model.get_email_field_name()}__iexact")
+    for key in keys:
+        with suppress(ValueError, ValidationError, OverflowError):
+            found |= {one.pk: one for one in users.filter(**{key: name})[:2]}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise CommandError(f"There is no user {name!r}: give a name, id or address.", returncode=2)
+    them = ", ".join(f"{one.get_username()} (id {pk})" for pk, one in found.items())
+    raise CommandError(f"{name!r} is more than one user: {them}.", returncode=2)
 
 
 def share(text: str) -> float:

@@ -1,8 +1,12 @@
 """Lists of renders that were previewed and wait for a person's word."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+
+KEPT = timedelta(days=1)
 
 
 class Draft(models.Model):

@@ -71,4 +71,7 @@ INDEXES = [
         condition=Q(claimed_at__isnull=False),
     ),
     models.Index(fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")),
+    models.Index(
+        fields=["removing_at"], name="renders_removing", condition=Q(removing_at__isnull=False)
+    ),
 ]

@@ -126,6 +126,15 @@ class RenderJob(models.Model):
         null=True, editable=False, help_text="Cost in millionths of a US dollar."
     )
 
+    # What is taken away later; see `renders.removal`.
+    removing_at = models.DateTimeField(
+        null=True, editable=False, help_text="Its files are being deleted since."
+    )
+    media_removed_at = models.DateTimeField(null=True, editable=False)
+    erased_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since then, the row is a line of the bill alone."
+    )
+
     objects = RenderQuerySet.as_manager()
 
     class Meta:
@@ -193,6 +202,8 @@ class RenderJob(models.Model):
 
         `failures` counts the tries to store it that failed, `begun` those whose end is not noted.
         """
+        if self.removing_at:
+            return []  # some are gone already
         return [
             {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)
             for artifact in (self.result or {}).get("artifacts", [])

@@ -52,6 +52,8 @@ def changes_soon(render: RenderJob) -> bool:
 @register.filter
 def in_words(render: RenderJob) -> str:
     """One sentence on where it stands."""
+    if render.erased_at:
+        return "Erased: what was asked for and what was made is no longer kept."
     if render.cancel_requested_at and not render.is_terminal:
         return "Cancel requested; Sume decides whether it still can."
     match render.status:
@@ -75,6 +77,8 @@ def in_words(render: RenderJob) -> str:
             return "It is ready."
         case Status.COMPLETED if render.handled_at is None:
             return "It is ready; the result is on its way."
+        case Status.COMPLETED if render.removing_at or (render.result or {}).get("removed"):
+            return "It was made; its pictures and clips are no longer kept."
         case Status.COMPLETED:
             return "It is ready, but Sume gave no picture or clip for it."
         case Status.FAILED:
@@ -100,7 +104,7 @@ def can_cancel(render: RenderJob) -> bool:
 @register.filter
 def can_retry(render: RenderJob) -> bool:
     """Whether it ended in a way that may be tried anew."""
-    return render.status in {Status.FAILED, Status.CANCELED}
+    return render.status in {Status.FAILED, Status.CANCELED} and not render.erased_at
 
 
 @register.filter

@@ -98,7 +98,10 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     if request.method != "POST":
         if can_retry(row):
             return render(request, "renders/retry.html", {"render": row})
-        messages.error(request, "Only a failed or canceled render is retried.")
+        words = "It was erased: what was asked for is no longer known."
+        messages.error(
+            request, words if row.erased_at else "Only a failed or canceled render is retried."
+        )
         return redirect(row)
     try:
         new, made = services.retry_once(row, request.user)

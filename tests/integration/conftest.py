@@ -29,6 +29,7 @@ ON_ONE_DATABASE = {
     "test_crash_points_of_batches": "postgresql",
     "test_crashes": "sqlite",
     "test_finishing": "sqlite",
+    "test_housekeeping": "sqlite",
     "test_hostile_replies": "sqlite",
     "test_other_project": "sqlite",
     "test_pollrenders": "sqlite",

@@ -14,11 +14,23 @@ from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from renders import attention, batches, checking, claims, services, standing, sweep
+from renders import (
+    attention,
+    batches,
+    checking,
+    claims,
+    erasing,
+    removal,
+    services,
+    standing,
+    sweep,
+)
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.paging import mark
 from renders.progress import progress_of
+from renders.pruning import Pruning
+from renders.retention import Ages, walk
 from renders.states import Status
 from tests.benchmarks.filling import Filling, fill
 from tests.integration.conftest import Databases, using_database
@@ -144,6 +156,16 @@ def an_event_comes() -> None:
     )
 
 
+def prune(**days: int) -> None:
+    assert Pruning(Ages(**days), batch=conf.SWEEP_BATCH, stop=lambda: True).run().rows
+
+
+def erase_some() -> None:
+    theirs = erasing.to_erase(some(status=Status.COMPLETED, created_by__isnull=False).created_by)
+    found = next(walk(theirs, erasing.BATCH, by="created_at"))
+    assert removal.strip(removal.clear(found).pks, timezone.now(), names=True)
+
+
 WORK: dict[str, Callable[[], Any]] = {
     "a claim": lambda: claim(1),
     "a batch of claims": lambda: claim(50),
@@ -163,6 +185,10 @@ WORK: dict[str, Callable[[], Any]] = {
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),
     "the gate's page": standing.figures,
     "a person's batch": lambda: batches.hold_renders(RenderJob.objects.filter(created_by=1)),
+    "a batch of what is old": lambda: prune(completed=30, failed=30, canceled=30),
+    "a batch of old media": lambda: prune(media=30),
+    "a batch of old lines": lambda: prune(events=30),
+    "a batch of what is erased": erase_some,
     "why it needs attention": lambda: attention.reason(some(status=Status.FAILED)),
 }
 

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from renders.conf import Conf, Setting, conf
 from renders.values import (
     count,
+    days,
     flag,
     hosts,
     hours,
@@ -30,7 +31,9 @@ def read_by(parse) -> list[str]:
     return [name for name in NAMES if SETTINGS[name].parse is parse]
 
 
-SECONDS, COUNTS, FLAGS = read_by(seconds), read_by(count), read_by(flag)
+SECONDS, FLAGS = read_by(seconds), read_by(flag)
+DAYS = read_by(days)
+COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
 HOSTS, SCHEDULERS = read_by(hosts), read_by(scheduler)
@@ -86,6 +89,16 @@ def test_whole_numbers_are_read(settings, name, given, value):
     settings.RENDERS = {name: given}
 
     assert getattr(conf, name) == value
+
+
+@pytest.mark.parametrize("name", DAYS)
+def test_an_age_of_more_than_a_hundred_years_is_an_error(settings, name):
+    settings.RENDERS = {name: "36500"}
+    assert getattr(conf, name) == 36_500
+
+    settings.RENDERS = {name: "36501"}
+    with pytest.raises(ImproperlyConfigured, match="at most 36,500"):
+        getattr(conf, name)
 
 
 @pytest.mark.parametrize("given", ["1", "true", "True", " YES ", "on", True, 1], ids=repr)

@@ -35,6 +35,37 @@ def test_a_sweep_that_cannot_forget_has_put_back_what_stopped(followed, monkeypa
     assert followed == [Step("submit", render.pk)]
 
 
+@pytest.mark.parametrize("more", [True, False])
+def test_pruning_goes_on_after_a_rest_until_all_is_done(monkeypatch, more):
+    called = []
+
+    def run(stop):
+        assert not stop()
+        return pruning.Tally(stopped=more)
+
+    monkeypatch.setattr(pruning, "run_as_set", run)
+    monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: called.append(how))
+    tasks.prune_renders()
+
+    assert called == [{"countdown": tasks.PRUNE_SECONDS}] * more
+
+
+def test_pruning_ends_when_its_time_is_up(monkeypatch):
+    monkeypatch.setattr(tasks, "PRUNE_SECONDS", -1.0)
+    called = []
+    monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: called.append(how))
+    monkeypatch.setattr(pruning, "run_as_set", lambda stop: pruning.Tally(stopped=stop()))
+    tasks.prune_renders()
+
+    assert called
+
+
+def test_beat_has_old_renders_deleted_daily(settings):
+    entry = settings.CELERY_BEAT_SCHEDULE["prune-renders"]
+
+    assert entry["task"] == tasks.prune_renders.name
+
+
 @pytest.mark.parametrize(
     ("given", "chain"),
     [

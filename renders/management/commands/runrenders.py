@@ -6,8 +6,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from renders import pruning
 from renders.conf import conf
 from renders.connections import sume
+from renders.daily import Daily
 from renders.listening import Listener
 from renders.management import arguments
 from renders.running import Runner
@@ -37,9 +39,11 @@ class Command(BaseCommand):
         listener = Listener()
         listener.start()
         runner = Runner(sume(), slots=slots, awakened=listener.heard)
-        with Stopping(
-            lambda: self._say(f"Ending after {runner.busy} steps. Ctrl-C: at once.")
-        ) as stop:
+        ending = "Ending after {} steps. Ctrl-C: at once."
+        with (
+            Daily(pruning.run_as_set),
+            Stopping(lambda: self._say(ending.format(runner.busy))) as stop,
+        ):
             self._say(f"Sending, reading (up to {slots} jobs at once), finishing. Ctrl-C ends it.")
             while not stop.asked:
                 runner.turn()

@@ -101,7 +101,7 @@ def test_retry_asks_first_and_says_what_is_billed(site, ann):
     assert "1 left alone: retried before." in asked
     assert "1 left alone: neither failed nor canceled." in asked
     assert "1 retried as new." in html
-    assert "2 left alone: retried before, or neither failed nor canceled." in html
+    assert "2 left alone: retried before, erased, or neither failed nor canceled." in html
     new = RENDERS.get(retry_of=gone)
     assert (new.created_by, new.prompt) == (ann, "A")
     assert LogEntry.objects.get().object_id == str(new.pk)

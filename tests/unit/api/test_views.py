@@ -68,6 +68,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
         "submitted_at": None,
         "cancel_requested_at": None,
         "finished_at": None,
+        "erased_at": None,
         "error": None,
         "artifacts": [],
         "cost_usd_micros": None,

@@ -1,0 +1,93 @@
+"""What renders cost, by whom and what and when: exact sums of what Sume bills."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import TruncDate, TruncMonth
+from django.utils import timezone
+
+from renders.models import RenderJob
+from renders.queries import RenderQueries
+from renders.states import TERMINAL
+
+NOBODY = "(nobody)"
+GROUPS = ("user", "kind", "model", "day", "month")
+COUNTS = ("renders", "completed", "failed", "canceled", "unknown")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One group. `cost` in millionths of a US dollar, of those whose cost is known."""
+
+    group: tuple[str, ...]
+    renders: int
+    completed: int
+    failed: int
+    canceled: int
+    unknown: int
+    """Sume told no cost, or it is not known whether Sume has made them."""
+    cost: int
+
+
+def ended(since: datetime | None = None, until: datetime | None = None) -> RenderQueries:
+    """What ended from `since` on, and before `until`: a render is billed when it ends."""
+    renders = RenderJob.objects.filter(status__in=TERMINAL)
+    if since:
+        renders = renders.filter(finished_at__gte=since)
+    return renders.filter(finished_at__lt=until) if until else renders
+
+
+def lines(renders: RenderQueries, by: Sequence[str]) -> list[Line]:
+    """One for each group, in the order of the groups; days and months are the current time zone's.
+
+    Failed and canceled ones cost nothing, for Sume refunds them.
+    """
+    groups: dict[str, Any] = {
+        "user": F(f"created_by__{get_user_model().USERNAME_FIELD}"),
+        "kind": F("kind"),
+        "model": F("model"),
+        "day": TruncDate("finished_at"),
+        "month": TruncMonth("finished_at"),
+    }
+    names = {f"group_{name}": groups[name] for name in by}
+    counted = renders.order_by().annotate(**names).values(*names)
+    figures = {
+        "renders": Count("pk"),
+        **{state.value: Count("pk", filter=Q(status=state)) for state in TERMINAL},
+        "unknown": Count("pk", filter=Q(cost_usd_micros=None)),
+        "cost": Sum("cost_usd_micros"),
+    }
+    named = {f"sum_{name}": figure for name, figure in figures.items()}
+    found = counted.annotate(**named) if by else [renders.order_by().aggregate(**named)]
+    made = [
+        Line(
+            tuple(_shown(name, row[f"group_{name}"]) for name in by),
+            **{name: int(row[f"sum_{name}"] or 0) for name in figures},
+        )
+        for row in found
+    ]
+    return sorted(made, key=lambda line: line.group)
+
+
+def total(found: Iterable[Line]) -> Line:
+    """All of them together."""
+    found = list(found)
+    sums = {name: sum(getattr(line, name) for line in found) for name in (*COUNTS, "cost")}
+    return Line((), **sums)
+
+
+def running() -> int:
+    """Renders that Sume holds now, or may: what they cost is known when they end."""
+    return RenderJob.objects.in_flight().count() + RenderJob.objects.unsure().count()
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "month" and isinstance(value, datetime):
+        return f"{timezone.localtime(value):%Y-%m}"
+    if isinstance(value, date):
+        return value.isoformat()
+    return NOBODY if value is None else str(value)

@@ -1,0 +1,48 @@
+"""Once a day, in a thread beside all else: for `runrenders`, which has no beat."""
+
+import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from django.db import close_old_connections
+
+logger = logging.getLogger(__name__)
+
+DAY_SECONDS = 24 * 3600.0
+# A process that is started anew again and again does not begin with it each time.
+FIRST_SECONDS = 600.0
+
+
+class Daily:
+    """While it is entered, `work` is called daily with what tells it to stop."""
+
+    def __init__(self, work: Callable[[Callable[[], bool]], object]) -> None:
+        self._work = work
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="daily", daemon=True)
+
+    def __enter__(self) -> "Daily":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        wait = FIRST_SECONDS
+        while not self._ended.wait(wait):
+            wait = DAY_SECONDS
+            try:
+                close_old_connections()
+                self._work(self._ended.is_set)
+            except Exception:
+                logger.exception("The daily work failed; again tomorrow.")
+            finally:
+                close_old_connections()

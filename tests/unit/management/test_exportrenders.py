@@ -1,0 +1,132 @@
+"""Renders go to a file, or to the output, as chosen."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from renders import exporting
+from renders.states import Kind, Status
+from tests.unit.test_models import stored
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def some(django_user_model):
+    ann = django_user_model.objects.create_user("ann", "ann@example.com")
+    made = {"day1": 1, "day2": 2, "day3": 3}
+    made = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in made.items()}
+    stored(prompt="one", created_at=made["day1"], created_by=ann)
+    stored(Status.FAILED, prompt="two", created_at=made["day2"], kind=Kind.VIDEO)
+    stored(Status.COMPLETED, prompt="three", created_at=made["day3"], created_by=ann)
+    return ann
+
+
+def run(*args):
+    out, errors = io.StringIO(), io.StringIO()
+    call_command("exportrenders", *args, stdout=out, stderr=errors)
+    assert errors.getvalue() == ""
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("args", "prompts"),
+    [
+        ([], ["one", "two", "three"]),
+        (["--status", "failed,completed"], ["two", "three"]),
+        (["--kind", "video"], ["two"]),
+        (["--user", "ann"], ["one", "three"]),
+        (["--user", "ANN@example.com", "--status", "pending"], ["one"]),
+        (["--since", "2026-01-02"], ["two", "three"]),
+        (["--until", "2026-01-02"], ["one"]),
+        (["--since", "2026-01-01T00:00:01", "--until", "2026-01-02T00:00:01Z"], ["two"]),
+        (["--user", "ann", "--kind", "video"], []),
+    ],
+    ids=str,
+)
+def test_those_that_are_asked_for_are_there(some, args, prompts):
+    text = run("-", "--fields", "prompt,status", *args)
+
+    rows = list(csv.reader(text.splitlines()))
+    assert rows[0] == ["prompt", "status"]
+    assert [row[0] for row in rows[1:]] == prompts
+
+
+def test_a_file_is_written_as_its_name_ends(some, tmp_path):
+    for name in ("out.csv", "out.JSONL"):
+        assert run(str(tmp_path / name)) == f"3 renders in {tmp_path / name}\n"
+
+    found = [json.loads(line) for line in (tmp_path / "out.JSONL").read_text().splitlines()]
+    with (tmp_path / "out.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["prompt"] for row in found] == [row["prompt"] for row in table]
+    assert list(table[0]) == list(found[0]) == list(exporting.FIELDS)
+
+
+def test_the_format_can_be_said(some):
+    lines = run("-", "--format", "jsonl", "--fields", "prompt").splitlines()
+
+    assert [json.loads(line) for line in lines] == [
+        {"prompt": "one"},
+        {"prompt": "two"},
+        {"prompt": "three"},
+    ]
+
+
+def test_after_ctrl_c_the_old_file_is_there(some, tmp_path, monkeypatch):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def interrupted(*args):
+        yield {"prompt": "one"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exporting, "rows", interrupted)
+    errors = io.StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("exportrenders", str(path), "--fields", "prompt", stderr=errors)
+
+    assert end.value.code == 130
+    assert "no file was written" in errors.getvalue()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["out.txt"], "ends in .csv or .jsonl"),
+        (["/no/such/folder/out.csv"], "cannot be written: No such file or directory"),
+        (["-", "--user", "nobody"], "There is no user 'nobody'"),
+        (["-", "--status", "done"], "there is no 'done'; choose from: pending, "),
+        (["-", "--fields", "id,key"], "there is no 'key'"),
+        (["-", "--since", "yesterday"], "must be like 2026-01-31"),
+        (["-", "--since", "2026-02-30"], "must be like 2026-01-31"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_said(args, message):
+    with pytest.raises(CommandError, match=message):
+        run(*args)
+
+
+def test_a_user_who_could_be_two_is_nobody(django_user_model):
+    ann = django_user_model.objects.create_user("ann")
+    django_user_model.objects.create_user(str(ann.pk))
+
+    with pytest.raises(CommandError, match=f"is more than one user: .*ann .id {ann.pk}"):
+        run("-", "--user", str(ann.pk))
+
+
+class Full(io.StringIO):
+    def write(self, text):
+        raise OSError(28, "No space left on device")
+
+
+def test_an_output_that_is_full_is_said(some):
+    with pytest.raises(CommandError, match="The output cannot be written: No space left"):
+        call_command("exportrenders", "-", stdout=Full())
