@@ -35,6 +35,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "renders.views.health.by_any_name",
     "django.middleware.security.SecurityMiddleware",
     # In debug mode, `runserver` serves the static files.
     *([] if DEBUG else ["whitenoise.middleware.WhiteNoiseMiddleware"]),

@@ -21,11 +21,12 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
 from renders import replies
+from renders.accounts import Balance, read_balance
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline
 from renders.exceptions import NotReady, OutcomeUnknown, Paused, Rejected, SumeError
 from renders.hiding import Hidden, without
-from renders.pacing import parse_retry_after
+from renders.pacing import parse_date, parse_retry_after
 from renders.transport import Connections
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
@@ -42,6 +43,7 @@ class _Reply:
     retry_after: float | None
     request_id: str
     payload: Any = field(repr=False)
+    date: datetime | None = None
 
 
 class _Adapter(HTTPAdapter):
@@ -141,6 +143,11 @@ class SumeClient:
         if replies.read_canceled(payload) is False:
             raise Rejected("Sume did not cancel it.", code="not_canceled")
 
+    def balance(self) -> Balance:
+        """GET what is left to spend: free, and tells whether the key is taken."""
+        reply = self._ask("GET", "/v1/balance")
+        return Balance(read_balance(reply.payload), reply.date)
+
     @staticmethod
     def _job(job_id: str, what: str = "") -> str:
         return f"/v1/jobs/{quote(job_id, safe='')}{what}"
@@ -159,6 +166,12 @@ class SumeClient:
         self, method: str, path: str, *, body: str | None = None, idempotency_key: str | None = None
     ) -> Any:
         """Send one request and return the JSON of a 2xx reply; raise `SumeError` otherwise."""
+        return self._ask(method, path, body, idempotency_key).payload
+
+    def _ask(
+        self, method: str, path: str, body: str | None = None, idempotency_key: str | None = None
+    ) -> _Reply:
+        """As `_call`, the whole reply."""
         if not (self._api_key.isascii() and self._api_key.isprintable() and self._api_key):
             raise Paused(
                 "No usable API key is set; put Sume's key into SUME_API_KEY.", code="bad_api_key"
@@ -172,7 +185,7 @@ class SumeClient:
         if 200 <= reply.status < 300:
             if reply.payload is None:
                 raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
-            return reply.payload
+            return reply
         raise classify(
             reply.status,
             replies.read_error(reply.payload, reply.request_id),
@@ -231,4 +244,5 @@ def _reply(response: BaseHTTPResponse, key: str) -> _Reply:
         payload = None
     request_id = without(key, response.headers.get("x-sume-request-id", ""))
     retry_after = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-    return _Reply(response.status, retry_after, request_id, payload)
+    date = parse_date(response.headers.get("Date"))
+    return _Reply(response.status, retry_after, request_id, payload, date)

@@ -39,13 +39,17 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     delay = parse_delay(value)
     if delay is not None:
         return delay
+    at = parse_date(value)
+    return None if at is None else max(0.0, (at - now).total_seconds())
+
+
+def parse_date(value: str | None) -> datetime | None:
+    """Read an HTTP date (RFC 9110, 5.6.7), as of the header `Date`; None where it is none."""
     try:
-        at = parsedate_to_datetime(value)
+        at = parsedate_to_datetime(value or "")
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=UTC)
-    return max(0.0, (at - now).total_seconds())
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
 
 
 def back_off(failures: int, *, base: float, longest: float) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db import close_old_connections
 from django.utils import timezone
 
 from renders import budget
@@ -20,6 +20,7 @@ from renders.client import SumeClient
 from renders.due import Held, Queue
 from renders.exceptions import OutcomeUnknown, Paused, SumeError
 from renders.learning import Answer
+from renders.outages import DATABASE_FAILS, in_words
 from renders.recording import Next, record_many
 from renders.steps import Step
 from renders.threads import Threads
@@ -33,8 +34,6 @@ GATHER_SECONDS = 0.02
 # Reads that are not allowed now come back after so long, or sooner.
 LONGEST_REST_SECONDS = 5.0
 SHORTEST_REST_SECONDS = 0.25
-# What whoever calls `turn` again and again lives through.
-DATABASE_FAILS = (DatabaseError, InterfaceError)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Reader:
                 try:
                     self.turn(0.1, take=False)
                 except DATABASE_FAILS as error:
-                    logger.warning("The database is away (%s).", type(error).__name__)
+                    logger.warning("%s.", in_words(error))
                     close_old_connections()
                     whole = False
         finally:

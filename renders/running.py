@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from django.db import close_old_connections
 from django.utils import timezone
 
-from renders import backlog, cancellation, finishing, pruning, saving, submission, sweep
+from renders import backlog, cancellation, finishing, pruning, pulse, saving, submission, sweep
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.crew import Crew
 from renders.due import TableQueue
 from renders.lease import Unshared
 from renders.models import RenderJob
-from renders.reader import DATABASE_FAILS, Reader
+from renders.outages import DATABASE_FAILS, in_words
+from renders.reader import Reader
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Runner:
         self._savers = Crew(self._take, SAVERS, "save")
         self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
         self._look_at = self._sweep_at = 0.0
+        self._pulse = pulse.Pulse(pulse.RUNRENDERS)
 
     @property
     def busy(self) -> int:
@@ -61,8 +63,9 @@ class Runner:
             self._start()
             self._reader.turn(0.0 if self._workers.busy else self._patience())
             self._collect(TURN_SECONDS / 10)
+            self._pulse.beat()
         except DATABASE_FAILS as error:
-            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            logger.warning("%s; again in a moment.", in_words(error))
             close_old_connections()
             time.sleep(REST_SECONDS)
 
@@ -94,6 +97,7 @@ class Runner:
         if now >= self._sweep_at:
             self._sweep_at = now + conf.SWEEP_SECONDS
             self._put(sweep.sweep())
+            pulse.note(pulse.SWEEP)
             pruning.prune()
         if now >= self._look_at or self._awakened():
             self._look_at = now + LOOK_SECONDS

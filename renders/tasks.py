@@ -13,16 +13,19 @@ from uuid import UUID
 from celery import shared_task
 
 from renders import (
+    beat_sign,  # noqa: F401 (beat imports tasks, and listens by this)
     cancellation,
     finishing,
     polling,
     pruning,
+    pulse,
     saving,
     scheduling,
     submission,
     sweep,
     ticks,
     upkeep,
+    worker_clock,  # noqa: F401 (as with beat's sign, for workers)
 )
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls, sume
@@ -70,6 +73,7 @@ def cancel_render(render_id: str) -> str:
 def sweep_renders() -> None:
     """Put back to work whatever stopped; beat sends this every `SWEEP_SECONDS`."""
     _follow(sweep.sweep())
+    pulse.note(pulse.SWEEP)
     try:
         _tend()
     except REDIS_DOWN as error:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
 from renders.due import SetQueue
-from renders.reader import DATABASE_FAILS, Reader
+from renders.outages import DATABASE_FAILS, in_words
+from renders.reader import Reader
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ def _read(reader: Reader, lease: Lease) -> None:
         try:
             reader.turn(TURN_SECONDS)
         except DATABASE_FAILS as error:
-            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            logger.warning("%s; again in a moment.", in_words(error))
             time.sleep(REST_SECONDS)  # then the next tick, with a connection of its own
             break
         if not reader.busy and _rest(reader) >= REST_SECONDS:

@@ -24,4 +24,5 @@ urlpatterns = [
     path("api/renders/", include("renders.api.urls")),
     path("api/renders", Nothing.as_view()),
     path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
 ]

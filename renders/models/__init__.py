@@ -4,6 +4,7 @@ from renders.models.api import ApiRequest
 from renders.models.drafts import Draft
 from renders.models.events import RenderEvent
 from renders.models.gates import Gate
+from renders.models.heartbeats import Heartbeat
 from renders.models.jobs import RenderJob
 from renders.models.tokens import ApiToken
 from renders.models.webhooks import WebhookEvent
@@ -13,6 +14,7 @@ __all__ = [
     "ApiToken",
     "Draft",
     "Gate",
+    "Heartbeat",
     "RenderEvent",
     "RenderJob",
     "WebhookEvent",

@@ -1,26 +1,89 @@
-"""For monitors: does this process answer, and what should a person know."""
+"""For load balancers, containers and monitors: does this process live, can it work, is all well?"""
 
-from django.db.utils import Error as DatabaseError
-from django.http import HttpRequest, JsonResponse
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from renders import standing
-from renders.models import RenderJob
+from renders.conf import conf
+from renders.health import readiness
+from renders.health.findings import Part
+from renders.health.readiness import Readiness
+from renders.queries import sees_all
 
 
+@login_not_required
+@never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Whether this process answers and reaches its database; and what a monitor should know.
+    """That this process answers; nothing else is asked, so a restart would help if it does not."""
+    return JsonResponse({"status": "ok"})
 
-    A closed gate is no fault of this process: the status stays 200.
+
+@login_not_required
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Whether this process can work, and how the other parts are.
+
+    503 where it cannot; with `?all=1` wherever something is wrong. Details are for staff, and
+    for who has the token of the metrics.
     """
+    found = readiness.look()
+    able = found.whole if request.GET.get("all") == "1" else found.able
+    told = _details if _may_see_details(request, found) else _outline
+    reply = {"status": found.status, "parts": [told(part) for part in found.parts]}
+    return JsonResponse(reply, status=200 if able else 503)
+
+
+def _outline(part: Part) -> dict[str, Any]:
+    return {"name": part.name, "ok": part.ok}
+
+
+def _details(part: Part) -> dict[str, Any]:
+    advice = " ".join(finding.advice for finding in part.findings if finding.advice)
+    return {
+        **_outline(part),
+        "detail": part.detail,
+        "next_step": advice,
+        "seconds": round(part.seconds, 3),
+    }
+
+
+def _may_see_details(request: HttpRequest, found: Readiness) -> bool:
+    token = str(getattr(conf, "METRICS_TOKEN", ""))
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    if token and constant_time_compare(given, token):
+        return True
+    # Who is logged in, the database knows: one that is silent is not asked.
+    logged_in = settings.SESSION_COOKIE_NAME in request.COOKIES
+    return found.able and logged_in and sees_all(request.user)
+
+
+def by_any_name(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware, the first: load balancers ask for these two pages by an address, not a name.
+
+    The pages make no use of the name; any other page is refused as ever (`ALLOWED_HOSTS`).
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path in _paths():
+            request.get_host = lambda: "localhost"  # type: ignore[method-assign]
+        return get_response(request)
+
+    return middleware
+
+
+def _paths() -> set[str]:
     try:
-        gates = {
-            gate.sort: {"open": not gate.closed, "why": gate.code, "until": gate.until}
-            for gate in standing.gates()
-        }
-        overdue = standing.overdue(RenderJob.objects.all()).count()
-    except DatabaseError:
-        reply = {"status": "unavailable", "detail": "The database does not answer."}
-        return JsonResponse(reply, status=503)
-    return JsonResponse({"status": "ok", "gate": gates, "overdue": overdue})
+        return {reverse("renders:healthz"), reverse("renders:readyz")}
+    except NoReverseMatch:
+        return set()

@@ -26,6 +26,7 @@ from renders import (
     sweep,
 )
 from renders.conf import conf
+from renders.health import work
 from renders.models import RenderJob
 from renders.paging import mark
 from renders.progress import progress_of
@@ -258,7 +259,6 @@ STAFF_PAGES = [
     *(f"/api/renders/?status={state}" for state in Status.values),
     "/api/renders/?status=completed,failed&limit=20",
     "/api/renders/?reference=order-300000",
-    "/healthz",
 ]
 PAGES = [
     "/renders/",
@@ -278,6 +278,13 @@ def test_pages_of_all_renders_ask_by_index(page: str) -> None:
     with plans_of_all() as plans:
         response = client.get(page)
     assert response.status_code == 200
+    assert_by_index(plans)
+
+
+@pytest.mark.parametrize("ask", [work.reads, work.overdue])
+def test_questions_about_health_ask_by_index(ask: Callable[[], object]) -> None:
+    with plans_of_all() as plans:
+        ask()
     assert_by_index(plans)
 
 

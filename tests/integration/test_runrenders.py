@@ -365,7 +365,7 @@ def use_everything(stack: Stack, user: Any) -> None:
         f"/admin/renders/renderjob/{second.pk}/change/",
         "/renders/",
         f"/renders/{second.pk}/",
-        "/healthz",
+        "/readyz",
     ):
         assert browser.get(page).status_code == 200, page
     _, token = ApiToken.issue(user=user, name="Test")

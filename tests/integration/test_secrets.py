@@ -173,7 +173,7 @@ def pages() -> Iterator[str]:
     browser = Client()
     browser.force_login(get_user_model().objects.create_superuser("root"))
     paths = ["/renders/", "/renders/new/", "/renders/charts/"]
-    paths += ["/api/renders/", "/admin/", "/healthz"]
+    paths += ["/api/renders/", "/admin/", "/readyz"]
     paths += [reverse(f"admin:{name}_changelist") for name in ("renders_renderjob", "auth_user")]
     paths += [reverse("admin:django_celery_results_taskresult_changelist")]
     for result in TaskResult.objects.all():

@@ -3,6 +3,9 @@
 import pytest
 from celery import current_app
 
+from renders.health import readiness
+from renders.health.lanes import Lanes, Round
+
 NOBODY = "redis://127.0.0.1:9/0"
 
 
@@ -27,6 +30,13 @@ def no_broker(monkeypatch):
     app = current_app._get_current_object()
     monkeypatch.setattr(app, "_pool", None)
     monkeypatch.setattr(app.amqp, "_producer_pool", None)
+
+
+@pytest.fixture
+def asked_here(monkeypatch):
+    """Questions about health are asked in the test's own thread, each time anew."""
+    monkeypatch.setattr(Round, "start", Round.ask_all)
+    monkeypatch.setattr(readiness, "lanes", Lanes(0))
 
 
 @pytest.fixture

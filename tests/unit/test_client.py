@@ -1006,3 +1006,17 @@ def test_any_key_will_do_for_a_try(server, key):
     assert accepted.job_id == "job_7"
     assert accepted.sume_status == "queued"
     assert accepted.queue_capacity_remaining == 11
+
+
+# --- The account ----------------------------------------------------------------------------
+
+
+def test_the_balance_is_told_with_the_time_by_sumes_clock(server, client):
+    when = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    date = format_datetime(when, usegmt=True)
+    server.will(reply(200, {"data": {"balance_usd_micros": 5}}, Date=date))
+
+    balance = client.balance()
+
+    assert (balance.usd_micros, balance.at) == (5, when)
+    assert server.requests[-1].path == "/v1/balance"

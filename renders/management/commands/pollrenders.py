@@ -12,7 +12,9 @@ from renders.conf import conf
 from renders.connections import poll_leases, polls, sume
 from renders.due import SetQueue
 from renders.management import arguments
-from renders.reader import DATABASE_FAILS, Reader
+from renders.outages import DATABASE_FAILS, in_words
+from renders.pulse import POLLRENDERS, Pulse
+from renders.reader import Reader
 from renders.stopping import Stopping
 
 logger = logging.getLogger(__name__)
@@ -42,21 +44,23 @@ class Command(BaseCommand):
         reader = Reader(
             SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=scheduling.follow
         )
+        pulse = Pulse(POLLRENDERS)
         with Stopping(
             lambda: self._say(f"Ending after {reader.busy} reads. Ctrl-C: at once.")
         ) as stop:
             self._say(f"Reading what is due, up to {slots} jobs at once. Ctrl-C ends it.")
             while not stop.asked:
-                self._turn(reader)
+                self._turn(reader, pulse)
             whole = reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
         self._say("Ended." if whole else "Ended; what was not answered is read again.")
 
-    def _turn(self, reader: Reader) -> None:
+    def _turn(self, reader: Reader, pulse: Pulse) -> None:
         try:
             reader.turn(TURN_SECONDS)
+            pulse.beat()
         except DATABASE_FAILS as error:
             # What was under way is due again when its lease is over.
-            logger.warning("The database is away (%s); again in a moment.", type(error).__name__)
+            logger.warning("%s; again in a moment.", in_words(error))
             close_old_connections()
             time.sleep(REST_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The gate's page and health: open or not, why, until when; only who may, opens and closes it."""
+"""The gate's page: open or not, why, until when; only who may, opens and closes it."""
 
 from datetime import timedelta
 
@@ -8,7 +8,8 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from renders import gate, services
-from renders.exceptions import BackOff, Paused
+from renders.exceptions import Paused
+from renders.health import work
 from renders.models import Gate, RenderJob
 from renders.states import Sort
 from renders.steps import Step
@@ -118,19 +119,7 @@ def test_each_gate_leads_to_the_one_page(admin_client):
     assert admin_client.get(f"{PAGE}writes/delete/").status_code == 403
 
 
-# --- Health and overdue ---------------------------------------------------------------------
-
-
-def test_health_tells_of_a_closed_gate_and_stays_ok(client):
-    until = gate.pause(Sort.WRITES, BackOff("Wait.", code="rate_limit_exceeded"), 60)
-
-    response = client.get("/healthz")
-
-    assert response.status_code == 200
-    told = response.json()["gate"]["writes"]
-    assert (told["open"], told["why"]) == (False, "rate_limit_exceeded")
-    assert told["until"][:19] == f"{until:%FT%T}"
-    assert response.json()["gate"]["reads"]["open"]
+# --- Overdue --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -151,8 +140,8 @@ def overdue(settings):
     return render
 
 
-def test_a_job_that_sume_never_ends_is_seen(overdue, client, admin_client):
-    assert client.get("/healthz").json()["overdue"] == 1
+def test_a_job_that_sume_never_ends_is_seen(overdue, admin_client):
+    assert work.overdue()[0].said == "1 job at Sume for more than 2 h."
     found = admin_client.get("/admin/renders/renderjob/?standing=overdue").content.decode()
     assert "a fox no. 1" in found and "a fox no. 0" not in found
     assert "?standing=overdue" in text(admin_client)
@@ -160,10 +149,10 @@ def test_a_job_that_sume_never_ends_is_seen(overdue, client, admin_client):
     assert "Sume has not ended it for long" in page
 
 
-def test_without_a_limit_nothing_is_overdue(overdue, client, settings):
+def test_without_a_limit_nothing_is_overdue(overdue, settings):
     settings.RENDERS = {"OVERDUE_HOURS": 0}
 
-    assert client.get("/healthz").json()["overdue"] == 0
+    assert work.overdue()[0].code == ""
 
 
 def test_what_ended_and_is_not_handled_for_long_can_be_found(admin_client):

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
+from renders import pulse
 from renders.conf import conf
 from renders.management.commands import pollrenders as module
 
@@ -44,6 +45,8 @@ def reader(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
     make.made = made  # type: ignore[attr-defined]
     monkeypatch.setattr(module, "Reader", make)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    FakeReader.signs = []
+    monkeypatch.setattr(pulse, "note", FakeReader.signs.append)
     return made
 
 
@@ -131,3 +134,9 @@ def test_it_refuses_to_read_a_set_that_nobody_fills(
 def test_a_wrong_number_of_slots_is_told(command: str, slots: str) -> None:
     with pytest.raises(CommandError, match="argument --slots: must be a whole number from 1 to"):
         call_command(command, f"--slots={slots}")
+
+
+def test_it_leaves_signs_of_life(reader: Any) -> None:
+    run()
+
+    assert FakeReader.signs == ["pollrenders"]

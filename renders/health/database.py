@@ -1,0 +1,109 @@
+"""The database: does it answer, and has it the tables of this version?"""
+
+import time
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from renders.health import clocks
+from renders.health.findings import Finding
+from renders.models import Heartbeat
+
+# A connection to PostgreSQL that is lost without a word is noticed after some ten seconds, so
+# that whoever waits for it does not wait for ever.
+IMPATIENT = {
+    "connect_timeout": 3,
+    "tcp_user_timeout": 5000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
+SHOWN = 5
+# Sessions that ended so long ago, and how many of them are worth a word.
+OLD_DAYS, MANY = 30, 10_000
+
+
+def connection() -> Any:
+    """This thread's connection; one that is still to be made will not wait for ever."""
+    own = connections[DEFAULT_DB_ALIAS]
+    if own.connection is None and own.vendor == "postgresql":
+        options = {**own.settings_dict.get("OPTIONS", {}), **IMPATIENT}
+        options.pop("pool", None)  # its connections would be as patient as the others
+        own.settings_dict = {**own.settings_dict, "OPTIONS": options}
+    return own
+
+
+def answers() -> list[Finding]:
+    """Whether it answers at all."""
+    own = connection()
+    with own.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        cursor.fetchone()
+    return [Finding(f"{own.display_name} answers.")]
+
+
+def migrations() -> list[Finding]:
+    """Whether the migrations of this version are applied; further ones are a later version's."""
+    applied = set(MigrationRecorder(connection()).applied_migrations())
+    missing = sorted(
+        f"{app}.{name}"
+        for (app, name), replaced in known().items()
+        if (app, name) not in applied and not (replaced and replaced <= applied)
+    )
+    if not missing:
+        return [Finding("All migrations are applied.")]
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    return [Finding(f"Not applied: {', '.join(missing[:SHOWN])}{more}.", "migrations-missing")]
+
+
+@lru_cache(maxsize=1)
+def known() -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """The migrations of the installed apps, each with those that it replaces."""
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    return {key: set(one.replaces) for key, one in loader.disk_migrations.items()}
+
+
+def engine() -> list[Finding]:
+    """Whether it is one that stands many processes."""
+    name = connection().display_name
+    if connection().vendor == "sqlite" and not settings.DEBUG:
+        return [Finding("The database is SQLite, and this is no debug mode.", "sqlite")]
+    return [Finding(f"The database is {name}.")]
+
+
+def clock() -> list[Finding]:
+    """Whether the database's clock agrees with ours, and those who leave signs with its."""
+    found = []
+    if connection().vendor == "postgresql":
+        asked = time.time()
+        with connection().cursor() as cursor:
+            cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
+            told = float(cursor.fetchone()[0])
+        found.append(clocks.compared("the database", told, asked, time.time()))
+    for beat in Heartbeat.objects.all():
+        ahead = (beat.at - beat.stored_at).total_seconds()
+        if abs(ahead) > clocks.MOST_SECONDS:
+            whose = f"{beat.host or 'the machine'} ({beat.name})"
+            found.append(clocks.apart(whose, ahead, "the database's"))
+    return found or [Finding("The database has this machine's clock.")]
+
+
+def sessions() -> list[Finding]:
+    """Whether old logins pile up."""
+    if not apps.is_installed("django.contrib.sessions"):
+        return [Finding("No sessions in the database.")]
+    from django.contrib.sessions.models import Session
+
+    old = timezone.now() - timedelta(days=OLD_DAYS)
+    number = Session.objects.filter(expire_date__lt=old)[: MANY + 1].count()
+    if number > MANY:
+        said = f"More than {MANY:,} sessions ended more than {OLD_DAYS} days ago."
+        return [Finding(said, "sessions-old")]
+    return [Finding("Few old sessions.")]

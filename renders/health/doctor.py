@@ -1,0 +1,76 @@
+"""All that can be asked, for a person who wants to know what is wrong."""
+
+from functools import partial
+
+from renders.conf import conf
+from renders.connections import uses_redis
+from renders.health import database, jobs, machine, messages, outside, queues, stores, work
+from renders.health.findings import Level, Part
+from renders.health.lanes import Lane, Lanes, Probe
+
+# How long workers have for their answer: they may be busy.
+WORKERS_SECONDS = 2.0
+# What the command ends with; 2 is for wrong usage.
+WELL, WRONG, LOOK = 0, 1, 3
+
+
+def examine(seconds: float, *, offline: bool = False) -> list[Part]:
+    """What is found within so many seconds; `offline` leaves Sume out."""
+    return Lanes(0).ask(questions(offline=offline), seconds)
+
+
+def status_of(parts: list[Part]) -> int:
+    """0 if nobody needs to do anything, 1 if something does not work, 3 if only warnings are."""
+    worst = max((part.level for part in parts), default=Level.OK)
+    return {Level.ERROR: WRONG, Level.WARNING: LOOK}.get(worst, WELL)
+
+
+def questions(*, offline: bool = False) -> list[Lane]:
+    """What is asked, by server."""
+    lanes: list[Lane] = [
+        [Probe("settings", machine.settings), Probe("versions", machine.versions)],
+        _table(),
+    ]
+    if uses_redis():
+        lanes += [
+            [
+                Probe("redis", stores.answers),
+                Probe("beat", stores.beat),
+                Probe("redis keeps", stores.keeps),
+                Probe("redis clock", stores.clock),
+            ],
+            [
+                Probe("broker", messages.answers),
+                Probe("workers", partial(messages.workers, WORKERS_SECONDS)),
+                Probe("queues", queues.lengths),
+                Probe("broker keeps", queues.keeps),
+                Probe("lending", queues.lending),
+                Probe("worker clocks", queues.worker_clocks),
+                Probe("results", queues.results),
+            ],
+        ]
+    lanes.append([Probe("storage", machine.media), Probe("disks", machine.disks)])
+    if not offline:
+        lanes.append([Probe("sume", outside.account)])
+    return lanes
+
+
+def _table() -> list[Probe]:
+    probes = [
+        Probe("database", database.answers),
+        Probe("migrations", database.migrations),
+        Probe("engine", database.engine),
+        Probe("database clock", database.clock),
+        Probe("sweep", work.sweep),
+        Probe("reads", work.reads),
+        Probe("gate", work.gate),
+        Probe("sends", jobs.sends),
+        Probe("renders", jobs.needing_attention),
+        Probe("webhooks", jobs.webhooks),
+        Probe("sessions", database.sessions),
+    ]
+    if conf.SCHEDULER == "database":
+        probes.insert(4, Probe("runrenders", work.runrenders))
+    elif conf.SCHEDULER == "sortedset" and not conf.TICKS:
+        probes.insert(4, Probe("pollrenders", work.pollrenders))
+    return probes

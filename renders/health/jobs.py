@@ -1,0 +1,67 @@
+"""Renders that a person should look into, and webhooks that do not come."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from renders import attention, claims, standing
+from renders.attention import Reason
+from renders.conf import conf
+from renders.health.findings import Finding
+from renders.health.work import counted, patience
+from renders.models import RenderJob, WebhookEvent
+from renders.states import Sort
+
+CODES = {
+    Reason.OVERDUE: "renders-overdue",
+    Reason.UNSURE: "renders-unsure",
+    Reason.UNREAD: "renders-unread",
+    Reason.UNHANDLED: "renders-unhandled",
+    Reason.UNSTORED: "media-failing",
+    Reason.WAITING: "renders-waiting",
+}
+# So many jobs that ended without a word are no chance.
+FEW = 3
+LATELY = timedelta(days=1)
+
+
+def needing_attention() -> list[Finding]:
+    """As the admin's filter of that name counts them."""
+    found = []
+    for reason, code in CODES.items():
+        number = attention.needing(RenderJob.objects.all(), reason).count()
+        if number:
+            why = str(reason.label)
+            said = f"{counted(number, 'render')}: {why[0].lower()}{why[1:]}."
+            found.append(Finding(said, code))
+    return found or [Finding("No render needs attention.")]
+
+
+def sends() -> list[Finding]:
+    """Whether what waits is sent, where nothing is in its way."""
+    now = timezone.now()
+    longest = conf.grace_seconds + patience()
+    waiting = claims.line(now).waiting_since(now - timedelta(seconds=longest)).count()
+    figures = standing.figures()
+    full = figures.max_in_flight is not None and figures.in_flight >= figures.max_in_flight
+    closed = any(gate.closed for gate in standing.gates() if gate.sort == Sort.WRITES)
+    if not waiting or closed or full or figures.capacity == 0:
+        return [Finding(f"{counted(figures.waiting, 'render')} to be sent.")]
+    if RenderJob.objects.writes_around(now, longest).exists():
+        return [Finding(f"{counted(figures.waiting, 'render')} to be sent, one after the other.")]
+    said = f"{counted(waiting, 'render')} could be sent, and for {longest:.0f} s nothing was."
+    return [Finding(said, "sends-nothing")]
+
+
+def webhooks() -> list[Finding]:
+    """Whether Sume tells of what it was asked to tell of."""
+    if not conf.webhooks_wanted:
+        return [Finding("Off.")]
+    since = timezone.now() - LATELY
+    if WebhookEvent.objects.filter(received_at__gt=since).exists():
+        return [Finding("They come.")]
+    ended = RenderJob.objects.terminal().filter(by_webhook=True, finished_at__gt=since)
+    number = ended.exclude(sume_job_id="").count()
+    if number < FEW:
+        return [Finding("Nothing to tell of lately.")]
+    return [Finding(f"{counted(number, 'job')} ended in a day, and none came.", "webhooks-silent")]

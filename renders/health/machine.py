@@ -1,0 +1,94 @@
+"""This machine: settings, versions, the storage of media, disks."""
+
+import platform
+import shutil
+import uuid
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from django.conf import settings as django_settings
+from django.core.checks import run_checks
+from django.core.files.base import ContentFile
+
+from renders.conf import conf
+from renders.health.findings import Finding, Level
+from renders.storage import storage
+
+PACKAGES = ("django", "celery", "kombu", "redis", "psycopg", "requests")
+OLDEST_CELERY = (5, 7)
+FULL_BYTES, LOW_BYTES = 100_000_000, 1_000_000_000
+# Django's names for how bad a message of its checks is.
+DJANGOS_WARNING, DJANGOS_ERROR = 30, 40
+
+
+def settings() -> list[Finding]:
+    """What `manage.py check` says; outside debug mode, what `--deploy` adds."""
+    told = run_checks(include_deployment_checks=not django_settings.DEBUG)
+    found = []
+    for one in told:
+        if not one.is_silenced():
+            grave = Level.ERROR if one.level >= DJANGOS_ERROR else Level.WARNING
+            grave = grave if one.level >= DJANGOS_WARNING else Level.INFO
+            hint = " ".join(str(one.hint or "See Django's page on system checks.").split())
+            first = " ".join(str(one.msg).split()).partition(". ")[0].rstrip(".")
+            said = f"{first} ({one.id or 'no id'})."
+            found.append(Finding(said, "setting", hint, grave))
+    return found or [Finding("The checks find nothing.")]
+
+
+def versions() -> list[Finding]:
+    """What runs here."""
+    known = {name: installed(name) for name in PACKAGES}
+    told = ", ".join(f"{name} {number}" for name, number in known.items() if number)
+    old = tuple(map(int, known["celery"].split(".")[:2])) < OLDEST_CELERY
+    said = f"Python {platform.python_version()}, {told}."
+    return [Finding(said, "celery-old" if old else "")]
+
+
+def installed(name: str) -> str:
+    """The version of a package; empty where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def media() -> list[Finding]:
+    """Whether a file can be stored and taken away again, where finished media go."""
+    if not conf.SAVE_MEDIA:
+        return [Finding("Media are not stored (`SAVE_MEDIA`).")]
+    try:
+        where = storage()
+        where.delete(where.save(f"renders/doctor-{uuid.uuid4()}.txt", ContentFile(b"doctor\n")))
+    except Exception as error:  # noqa: BLE001 (a storage raises anything; its text may hold secrets)
+        why = getattr(error, "strerror", None) or "its own error"
+        said = f"The storage of media takes no file ({type(error).__name__}: {why})."
+        return [Finding(said, "storage-fails")]
+    return [Finding("The storage of media takes files.")]
+
+
+def disks() -> list[Finding]:
+    """How much room is left where this process writes."""
+    found = []
+    for name, path in places().items():
+        free = shutil.disk_usage(path).free
+        said = f"{free / 1e9:,.1f} GB free for the {name}."
+        full, low = free < FULL_BYTES, free < LOW_BYTES
+        found.append(Finding(said, "disk-full" if full else "disk-low" if low else ""))
+    return found or [Finding("Nothing is kept on disks of this machine.")]
+
+
+def places() -> dict[str, Path]:
+    """What is kept on this machine, and where."""
+    found = {}
+    database = django_settings.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3") and Path(str(database["NAME"])).is_absolute():
+        found["database"] = Path(str(database["NAME"])).parent
+    if conf.SAVE_MEDIA and (location := getattr(storage(), "location", "")):
+        found["media"] = Path(location)
+    return {name: _there(path) for name, path in found.items()}
+
+
+def _there(path: Path) -> Path:
+    """The folder itself, or the nearest that exists already."""
+    return next((one for one in (path, *path.parents) if one.exists()), Path("/"))

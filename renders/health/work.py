@@ -1,0 +1,113 @@
+"""What must go on by itself, and what it gets done, as the database tells."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from renders import pulse, standing
+from renders.conf import conf
+from renders.health.findings import Finding, Level
+from renders.models import Heartbeat, RenderJob
+from renders.states import Sort
+
+# What comes back every so often is missed after three times that, and this.
+SLACK_SECONDS = 15.0
+# Sume asks for shorter pauses all the time.
+LONG_PAUSE_SECONDS = 60.0
+
+
+def patience() -> float:
+    """Seconds without a sweep until it is missed."""
+    return 3 * conf.SWEEP_SECONDS + SLACK_SECONDS
+
+
+def sign(name: str, longest: float) -> list[Finding]:
+    """Whether this was done within the last `longest` seconds, by the database's own clock."""
+    found: Any = Heartbeat.objects.filter(pk=name).annotate(
+        age=ExpressionWrapper(Now() - F("stored_at"), output_field=DurationField())
+    )
+    row = found.first()
+    if row is None:
+        return [Finding(f"Never seen: {name}.", f"{name}-silent")]
+    said = f"Last seen {ago(row.age.total_seconds())}: {name}, on {row.host or 'a machine'}."
+    return [Finding(said, f"{name}-silent" if row.age.total_seconds() > longest else "")]
+
+
+def sweep() -> list[Finding]:
+    """Whether the repair runs."""
+    return sign(pulse.SWEEP, patience())
+
+
+def pollrenders() -> list[Finding]:
+    """Whether one of them runs."""
+    return sign(pulse.POLLRENDERS, pulse.BEAT_SECONDS + SLACK_SECONDS)
+
+
+def runrenders() -> list[Finding]:
+    """Whether one of them runs."""
+    return sign(pulse.RUNRENDERS, pulse.BEAT_SECONDS + SLACK_SECONDS)
+
+
+def reads() -> list[Finding]:
+    """Whether what is due is read; in a pause nobody reads, and that is not late."""
+    now = timezone.now()
+    longest = conf.grace_seconds + patience()
+    late: Any = RenderJob.objects.late(now, longest).order_by("next_poll_at")
+    oldest = late.values_list("next_poll_at", flat=True).first()
+    if oldest is None:
+        return [Finding("No read is late.")]
+    if any(gate.closed for gate in standing.gates() if gate.sort == Sort.READS):
+        return [Finding("Reads are paused.")]
+    since = (now - oldest).total_seconds()
+    return [Finding(f"{counted(late.count(), 'late read')}, by up to {span(since)}.", "reads-late")]
+
+
+def overdue() -> list[Finding]:
+    """Whether Sume has jobs that it should have ended long ago."""
+    count = standing.overdue(RenderJob.objects.all()).count()
+    said = f"{counted(count, 'job')} at Sume for more than {conf.OVERDUE_HOURS:g} h."
+    return [Finding(said, "renders-overdue" if count else "")]
+
+
+def gate() -> list[Finding]:
+    """Whether Sume may be asked. A short pause at Sume's wish is no fault."""
+    now = timezone.now()
+    found = [_of_gate(one, now) for one in standing.gates() if one.closed or one.trying]
+    return found or [Finding("Open.")]
+
+
+def _of_gate(one: standing.GateStanding, now: datetime) -> Finding:
+    name = one.sort.label
+    if one.held:
+        return Finding(f"{name}: paused by a person.", "gate-held")
+    why = one.reason.rstrip(".") + (f" ({one.code})" if one.code else "")
+    until = f" until {one.until:%H:%M:%S} UTC" if one.until else ""
+    if one.refusals:
+        tries = "one request tries" if one.trying else f"paused{until}"
+        return Finding(
+            f"{name}: {tries} after {counted(one.refusals, 'refusal')}. {why}.", "gate-refused"
+        )
+    short = one.until is not None and one.until - now < timedelta(seconds=LONG_PAUSE_SECONDS)
+    grave = Level.INFO if short else None
+    return Finding(f"{name}: paused{until}. {why}.", "gate-paused", grave=grave)
+
+
+def counted(number: int, name: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {name}{'s' * (number != 1)}"
+
+
+def ago(seconds: float) -> str:
+    """A moment in the past, for people."""
+    return f"{span(seconds)} ago" if seconds >= 1 else "just now"
+
+
+def span(seconds: float) -> str:
+    """A length of time, for people."""
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"

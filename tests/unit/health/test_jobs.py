@@ -1,0 +1,95 @@
+"""Renders that need somebody, and webhooks that do not come."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from renders import gate, services
+from renders.health import jobs
+from renders.models import RenderEvent, RenderJob, WebhookEvent
+from renders.states import SENDING
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed", "no_redis")]
+
+
+def codes(found):
+    return [one.code for one in found]
+
+
+def sent(**fields):
+    render = services.create_render("a fox")
+    now = timezone.now()
+    RenderJob.objects.claim(render.pk, now)
+    RenderJob.objects.record_submitted(
+        render.pk, now, job_id="job", sume_status="queued", hit=False, next_poll_at=now
+    )
+    RenderJob.objects.filter(pk=render.pk).update(**fields)
+    return render
+
+
+def test_each_reason_for_attention_is_a_finding_of_its_own():
+    assert codes(jobs.needing_attention()) == [""]
+
+    sent(submitted_at=timezone.now() - timedelta(days=2))
+    sent(failed_reads=5)
+    sent(failed_reads=5)
+
+    found = jobs.needing_attention()
+    assert codes(found) == ["renders-overdue", "renders-unread"]
+    assert [one.said for one in found] == [
+        "1 render: overdue at Sume.",
+        "2 renders: reads keep failing.",
+    ]
+
+
+@pytest.fixture
+def waiting(settings):
+    settings.RENDERS = {**settings.RENDERS, "SWEEP_SECONDS": 10, "MAX_IN_FLIGHT": 2}
+    render = services.create_render("a fox")
+    RenderJob.objects.update(created_at=timezone.now() - timedelta(minutes=10))
+    return render
+
+
+def test_what_could_be_sent_and_is_not_is_told(waiting):
+    assert codes(jobs.sends()) == ["sends-nothing"]
+
+
+def test_a_line_that_moves_is_well(waiting):
+    RenderEvent.objects.create(render=waiting, what=SENDING)
+    assert codes(jobs.sends()) == [""]
+
+    RenderEvent.objects.update(at=timezone.now() - timedelta(minutes=5))
+    assert codes(jobs.sends()) == ["sends-nothing"]
+
+
+def test_what_waits_for_the_gate_or_for_room_is_well(waiting, django_user_model):
+    gate.hold(django_user_model.objects.create_user("ann"))
+    assert codes(jobs.sends()) == [""]
+    gate.resume()
+    assert codes(jobs.sends()) == ["sends-nothing"]
+    sent(), sent()
+    RenderEvent.objects.all().delete()
+    assert codes(jobs.sends()) == [""]
+
+
+def ended(number):
+    for _ in range(number):
+        render = sent(by_webhook=True)
+        now = timezone.now()
+        RenderJob.objects.end(render.pk, 0, now, "completed", sume_status="completed", code="")
+
+
+def test_webhooks_are_missed_when_jobs_end_without_any(settings):
+    assert codes(jobs.webhooks()) == [""]
+    on = {"WEBHOOK_SECRET": "s" * 20, "PUBLIC_URL": "https://example.com"}
+    settings.RENDERS = {**settings.RENDERS, **on}
+    ended(2)
+    assert codes(jobs.webhooks()) == [""]
+    ended(1)
+    assert codes(jobs.webhooks()) == ["webhooks-silent"]
+
+    WebhookEvent.objects.record("event-1", type="job", job_id="job")
+    assert codes(jobs.webhooks()) == [""]
+    WebhookEvent.objects.update(received_at=timezone.now() - timedelta(days=2))
+    assert codes(jobs.webhooks()) == ["webhooks-silent"]
