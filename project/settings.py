@@ -108,6 +108,7 @@ TIME_ZONE = "UTC"  # anything else shifts the clock in Flower's log
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(os.environ.get("DJANGO_STATIC_ROOT") or BASE_DIR / "staticfiles")
 MEDIA_ROOT = Path(os.environ.get("DJANGO_MEDIA_ROOT") or STATE_DIR / "media")
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

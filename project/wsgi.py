@@ -1,4 +1,4 @@
-"""WSGI entry point: `project.wsgi:application`."""
+"""WSGI entry point: `project.wsgi:application`. It serves the static files too."""
 
 import os
 

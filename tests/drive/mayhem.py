@@ -54,7 +54,7 @@ class Mayhem:
     """One drive through a running stack. All of it happens in this thread."""
 
     def __init__(self, options: Options, stack: Stack, console: Console) -> None:
-        self.diary = Diary(reads_many=any(mode.name != "countdown" for mode in options.modes))
+        self.diary = Diary(reads_many=any(mode.scheduler != "countdown" for mode in options.modes))
         self._options = options
         self._stack = stack
         self._console = console

@@ -3,12 +3,14 @@
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from renders.demo.processes import Child
 
+# Begins the names of a mode whose processes run the previous release.
+BEFORE = "before-"
 # Nothing listens here.
 NOWHERE = "redis://127.0.0.1:9/0"
 CELERY = (sys.executable, "-m", "celery", "-A", "project")
@@ -30,6 +32,10 @@ class Mode:
     name: str
     scheduler: str
     ticks: int = 1
+
+    def before(self) -> "Mode":
+        """The same with the previous release."""
+        return replace(self, name=f"{BEFORE}{self.name}")
 
     @property
     def uses_redis(self) -> bool:
@@ -77,7 +83,7 @@ MODES = {
 
 def start(name: str, redis_url: str, folder: Path, cwd: Path) -> Child:
     """Start one process of a mode; what it writes goes to a log of its name."""
-    mode, sort = MODES[name.partition(".")[0]], sort_of(name)
+    mode, sort = MODES[name.partition(".")[0].removeprefix(BEFORE)], sort_of(name)
     environment = {**os.environ, **mode.environment(redis_url)}
     command = [sys.executable, "manage.py", sort]
     if sort == "beat":

@@ -25,6 +25,7 @@ class Options:
     restart_redis: bool
     restart_database: bool
     refuse_key: bool
+    upgrade: bool = False
 
     @property
     def main_seconds(self) -> float:
@@ -39,7 +40,8 @@ class Options:
     @property
     def modes(self) -> list[Mode]:
         """Those that it runs in, in order."""
-        return [MODES[name] for name in (self.mode, self.switch) if name]
+        first, *others = [MODES[name] for name in (self.mode, self.switch) if name]
+        return [first.before() if self.upgrade else first, *others]
 
     @property
     def uses_redis(self) -> bool:
@@ -59,6 +61,7 @@ class Options:
             self.mode,
             *[f"in the middle {self.switch}"] * bool(self.switch),
             *["one process after the other"] * self.rolling,
+            *["from the previous release to this one"] * self.upgrade,
             self.db,
             f"{self.renders} renders",
             f"{self.workers} workers",
@@ -87,6 +90,12 @@ def read(arguments: Sequence[str] | None = None) -> Options:
     add("--mode", choices=list(MODES), default="countdown", help="how the app runs")
     add("--switch", choices=list(MODES), help="go on in this mode, from the middle")
     add("--rolling", action="store_true", help="with --switch: replace one process at a time")
+    add(
+        "--upgrade",
+        action="store_true",
+        help="begin with the previous release, and from the middle replace one process at a time; "
+        "renders are made by this one",
+    )
     add("--db", choices=["sqlite", "postgresql"], default="sqlite", help="kind of database")
     add("--renders", type=_at_least(1, int), default=60, help="how many renders are made")
     add("--workers", type=_at_least(1, int), default=2, help="worker groups of two processes")
@@ -107,6 +116,8 @@ def read(arguments: Sequence[str] | None = None) -> Options:
         parser.error("--restart-database needs --db postgresql: SQLite has no server.")
     if given.restart_database and server_is_given():
         parser.error("--restart-database would crash the server of DATABASE_URL; unset it.")
+    if given.upgrade:
+        given.switch, given.rolling = given.switch or given.mode, True
     if given.rolling and not given.switch:
         parser.error("--rolling needs --switch: there is nothing to replace.")
     options = Options(**vars(given))

@@ -17,6 +17,7 @@ from redis import Redis
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import Child, kill_group
 from renders.sandbox import Sandbox
+from tests import releases
 from tests.drive import modes
 from tests.drive.answers import Answers
 from tests.drive.bond import bonded
@@ -60,6 +61,7 @@ class Stack:
         self.bad_ends: list[str] = []
         self.running: dict[str, Child] = {}
         self._folder = folder
+        self._before = releases.previous(folder / "before") if options.upgrade else ROOT
         self._aside: list[Child] = []
         self._redis_is_down = False
 
@@ -85,7 +87,8 @@ class Stack:
 
     def start_one(self, name: str) -> None:
         """Start the process of this name."""
-        self.running[name] = modes.start(name, self.redis_url, self._folder, ROOT)
+        tree = self._before if name.startswith(modes.BEFORE) else ROOT
+        self.running[name] = modes.start(name, self.redis_url, self._folder, tree)
 
     def set_aside(self, name: str) -> Child:
         """Have a process replaced by nobody when it ends."""

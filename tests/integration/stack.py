@@ -23,7 +23,8 @@ PATIENCE_SECONDS = 30
 class Stack:
     """What a test drives. `sandbox.ledger` says what was billed and read.
 
-    What a test writes into `environment` holds for the processes that it starts afterwards.
+    What a test writes into `environment` holds for the processes that it starts afterwards, and
+    so does the folder of code in `tree`.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Stack:
         self.redis = redis
         self.sandbox = sandbox
         self.marker = folder / "marker"
+        self.tree = Path(settings.BASE_DIR)
         self._folder = folder
         self.environment = {
             **os.environ,
@@ -73,7 +75,7 @@ class Stack:
             [sys.executable, *arguments],
             environment=self.environment,
             log=self._folder / f"{name}.log",
-            cwd=settings.BASE_DIR,
+            cwd=self.tree,
         )
         self._workers.append(child)
         return child

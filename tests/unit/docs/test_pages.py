@@ -73,7 +73,7 @@ def leads_somewhere(address):
     try:
         resolve(address.removeprefix("/studio"))  # as the other project has them
     except Resolver404:
-        return address.startswith(("/etc/", "/run/", "/var/", "/v1/"))  # files, and Sume's
+        return address.startswith(("/etc/", "/opt/", "/run/", "/var/", "/v1/"))  # files, and Sume's
     return True
 
 
