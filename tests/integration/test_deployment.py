@@ -25,7 +25,7 @@ from renders.demo.processes import Child, free_port, kill_group, stop_all, wait_
 from renders.models import ApiToken, RenderJob
 from renders.sandbox import Sandbox
 from tests.unit.deploy.support import ROOT, as_list, dockerfile, procfile, services
-from tests.unit.docs.support import blocks, page
+from tests.unit.docs.reading import blocks, page
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 KEY = "canary-of-the-deployment"

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-import pytest
-
 from renders.demo.processes import free_port
 from tests.unit.deploy.support import DEPLOY
 
