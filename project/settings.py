@@ -6,6 +6,7 @@ from pathlib import Path
 import dj_database_url
 
 from project.environment import flag, number, words
+from project.logs import logging_config
 from renders import celery_settings
 from renders.hiding import Hidden
 
@@ -36,6 +37,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "renders.views.health.by_any_name",
+    "renders.request_ids.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     # In debug mode, `runserver` serves the static files.
     *([] if DEBUG else ["whitenoise.middleware.WhiteNoiseMiddleware"]),
@@ -173,7 +175,7 @@ CELERY_TIMEZONE = TIME_ZONE
 # --- Renders ------------------------------------------------------------------------------
 
 RENDERS: dict[str, object] = {
-    name.removeprefix("RENDERS_"): value
+    name.removeprefix("RENDERS_"): Hidden(value) if name.endswith("_TOKEN") else value
     for name, value in os.environ.items()
     if name.startswith("RENDERS_") and value.strip()
 }
@@ -190,10 +192,4 @@ CELERY_BEAT_SCHEDULE = celery_settings.beat_schedule(RENDERS.get("SWEEP_SECONDS"
 
 DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.reporting.ErrorFilter"
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "INFO"},
-}
+LOGGING = logging_config(os.environ.get("DJANGO_LOG_FORMAT", "line"))

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, gate
+from renders import claims, gate, log_context
 from renders.claims import Claim
 from renders.client import SumeClient
 from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
@@ -21,6 +21,7 @@ def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
     render = RenderJob.objects.uncanceled().filter(pk=render_id).first()
     if render is None:
         return []
+    log_context.note(job=render.sume_job_id)
     claim = claims.claim_cancel(render.pk)
     if not claim.renders:
         return []

@@ -9,6 +9,7 @@ clients and documents.
 import json
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +21,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
-from renders import replies
+from renders import counting, log_context, replies
 from renders.accounts import Balance, read_balance
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline
@@ -98,7 +99,7 @@ class SumeClient:
     def submit(self, path: str, body: str, idempotency_key: str) -> replies.Accepted:
         """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images."""
         accepted = replies.read_accepted(
-            self._call("POST", path, body=body, idempotency_key=idempotency_key)
+            self._call("submit", path, body=body, idempotency_key=idempotency_key)
         )
         if accepted is None:
             raise OutcomeUnknown("Sume's reply names no job.", code="unreadable_reply")
@@ -106,7 +107,7 @@ class SumeClient:
 
     def status(self, job_id: str) -> replies.JobStatus:
         """GET the job's status. Raises `NotFound` too."""
-        status = replies.read_status(self._call("GET", self._job(job_id, "/status")))
+        status = replies.read_status(self._call("status", self._job(job_id, "/status")))
         if status is None:
             raise OutcomeUnknown("Sume's reply names no status.", code="unreadable_reply")
         return status
@@ -114,7 +115,7 @@ class SumeClient:
     def result(self, job_id: str) -> replies.JobResult:
         """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
         try:
-            result = replies.read_result(self._call("GET", self._job(job_id, "/result")))
+            result = replies.read_result(self._call("result", self._job(job_id, "/result")))
         except SumeError as error:
             if error.status not in {404, 409}:
                 raise
@@ -125,7 +126,7 @@ class SumeClient:
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
         """GET the job record and return why it failed. Raises `NotFound` too."""
-        return replies.read_record_fault(self._call("GET", self._job(job_id)))
+        return replies.read_record_fault(self._call("record", self._job(job_id)))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
         """Ask Sume to cancel; returns if it did.
@@ -134,7 +135,7 @@ class SumeClient:
         """
         try:
             payload = self._call(
-                "POST", self._job(job_id, "/cancel"), body="{}", idempotency_key=idempotency_key
+                "cancel", self._job(job_id, "/cancel"), body="{}", idempotency_key=idempotency_key
             )
         except OutcomeUnknown as error:
             if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
@@ -145,7 +146,7 @@ class SumeClient:
 
     def balance(self) -> Balance:
         """GET what is left to spend: free, and tells whether the key is taken."""
-        reply = self._ask("GET", "/v1/balance")
+        reply = self._ask("balance", "/v1/balance")
         return Balance(read_balance(reply.payload), reply.date)
 
     @staticmethod
@@ -163,25 +164,25 @@ class SumeClient:
         return local.session
 
     def _call(
-        self, method: str, path: str, *, body: str | None = None, idempotency_key: str | None = None
+        self, what: str, path: str, *, body: str | None = None, idempotency_key: str | None = None
     ) -> Any:
         """Send one request and return the JSON of a 2xx reply; raise `SumeError` otherwise."""
-        return self._ask(method, path, body, idempotency_key).payload
+        return self._ask(what, path, body, idempotency_key).payload
 
     def _ask(
-        self, method: str, path: str, body: str | None = None, idempotency_key: str | None = None
+        self, what: str, path: str, body: str | None = None, idempotency_key: str | None = None
     ) -> _Reply:
-        """As `_call`, the whole reply."""
+        """As `_call`, the whole reply; a POST with a body. Its duration is counted as `what`."""
         if not (self._api_key.isascii() and self._api_key.isprintable() and self._api_key):
             raise Paused(
                 "No usable API key is set; put Sume's key into SUME_API_KEY.", code="bad_api_key"
             )
-        if method == "GET":
-            reply = self._get(path)
-        else:
-            reply = self._post(path, body or "", idempotency_key or "")
+        began = time.monotonic()
+        reply = self._get(path) if body is None else self._post(path, body, idempotency_key or "")
+        counting.observe("request_duration_seconds", time.monotonic() - began, request=what)
         if isinstance(reply, str):
             raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
+        log_context.note(sume_request=reply.request_id)
         if 200 <= reply.status < 300:
             if reply.payload is None:
                 raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")

@@ -24,6 +24,7 @@ from renders.values import (
     seconds,
     secret,
     text,
+    token,
     web_address,
 )
 
@@ -175,6 +176,10 @@ class Conf:
     )
     KEEP_EVENTS_DAYS = Setting(
         0, days, "Lines of the timelines of ended renders are deleted after this time; 0: never."
+    )
+
+    METRICS_TOKEN = Setting[str](
+        Hidden(""), token, "What Prometheus sends to read `/metrics`; without it, staff only."
     )
 
     @property

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
+from renders import counting
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
 from renders.lease import Leases
@@ -143,6 +144,7 @@ class SetQueue:
                 logger.warning(
                     "Redis unreachable (%s): the database says what is due.", type(error).__name__
                 )
+                counting.count("lease_losses", reason="unreachable")
                 self._back_at = time.monotonic() + REST_SECONDS
         held = self._table.take(limit)
         self.next_due, self.idle_seconds = self._table.next_due, self._table.idle_seconds
@@ -170,6 +172,8 @@ class SetQueue:
             asked = row.asked_at and name not in tokens
             if asked and (token := self._leases.overtake(name, life)):
                 tokens[name] = token
+        if held := len(ready) - len(tokens):
+            counting.count("lease_losses", held, reason="held")
         self._polls.settle([*early, *((pk, ends, None) for pk in ids if pk not in found)])
         return [
             Held(row, lease_ends=ends, token=tokens[str(row.pk)])

@@ -27,6 +27,9 @@ class SumeError(RendersError):
     no header and no whole body.
     """
 
+    outcome = "unknown"
+    """As it is counted, in `renders.meters`."""
+
     def __init__(
         self, message: str, *, code: str = "", status: int = 0, request_id: str = ""
     ) -> None:
@@ -43,11 +46,14 @@ class OutcomeUnknown(SumeError):
 class BackOff(SumeError):
     """Sume asks everybody to wait: `retry_after` seconds, or None where it named no time."""
 
+    outcome = "back_off"
     retry_after: float | None = None
 
 
 class Paused(SumeError):
     """The key or the account was refused: every request meets this until a person acts."""
+
+    outcome = "paused"
 
 
 class Closed(SumeError):
@@ -61,9 +67,13 @@ class Closed(SumeError):
 class Rejected(SumeError):
     """This request will never pass."""
 
+    outcome = "refused"
+
 
 class NotFound(Rejected):
     """Sume does not know the job."""
+
+    outcome = "not_found"
 
 
 class NotReady(SumeError):

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import budget, media, signals
+from renders import budget, counting, log_context, media, signals
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.exceptions import NotFound, SumeError
@@ -45,6 +45,7 @@ def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
         return []
+    log_context.note(job=render.sume_job_id)
     doing = "Fetching the result"
     try:
         _fetch(render, client)
@@ -53,9 +54,11 @@ def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
         doing = "A receiver"
         _handle(render)
     except SumeError as error:
+        counting.count("finish_failures", reason="sume")
         return _postpone(render, f"Fetching the result failed: {error} ({error.code})")
     except Exception as error:
         # The project's own receiver. The traceback goes to the log, the render waits.
+        counting.count("finish_failures", reason="receiver")
         logger.exception("%s failed for render %s.", doing, render_id)
         return _postpone(render, f"{doing} failed ({type(error).__name__}); the log says more.")
     return [] if render.sume_job_id else _next_unsent()
@@ -104,6 +107,22 @@ def _handle(render: RenderJob) -> None:
         if RenderJob.objects.mark_handled(render.pk, timezone.now()):
             render.refresh_from_db()
             SIGNALS[Status(render.status)].send(sender=RenderJob, render=render)
+    if render.handled_at:
+        _count(render)
+
+
+def _count(render: RenderJob) -> None:
+    """A render that is handled, which happens once."""
+    counting.count("ended", status=render.status, kind=render.kind)
+    if render.cost_usd_micros:
+        counting.count("cost_usd", render.cost_usd_micros, kind=render.kind)
+    for stage, begin, end in (
+        ("at_sume", render.submitted_at, render.finished_at),
+        ("finishing", render.finished_at, render.handled_at),
+    ):
+        if begin and end:
+            seconds = (end - begin).total_seconds()
+            counting.observe("stage_duration_seconds", seconds, stage=stage)
 
 
 def _postpone(render: RenderJob, message: str) -> list[Step]:

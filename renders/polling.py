@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import budget
+from renders import budget, counting, log_context
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
@@ -36,6 +36,7 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
     """
     hop = Hop(render_id, leases)
     if not hop.take(token):
+        counting.count("lease_losses", reason="held" if token is None else "spent")
         if token is not None or not RenderJob.objects.asked().filter(pk=render_id).exists():
             return []
         if not hop.overtake():
@@ -45,6 +46,7 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
     if render is None or render.status != Status.SUBMITTED:
         hop.release()
         return []
+    log_context.note(job=render.sume_job_id)
     early = (render.next_poll_at - timezone.now()).total_seconds() if render.next_poll_at else 0
     if early > 0:
         # Not asked for yet. This hop holds the lease now, so it carries the chain on. One
@@ -57,6 +59,7 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
         return _postponed(render, hop, closed)
     except SumeError as error:
         answer = error
+    counting.observe("poll_lateness_seconds", -early)
     following = record(render, answer)
     return _go_on(hop, following.wait, following.steps)
 
@@ -99,6 +102,8 @@ class Hop:
         if self._token is not None:
             try:
                 token = self._leases.hand_on(self._name, self._token, wait + conf.grace_seconds)
+                if token is None:
+                    counting.count("lease_losses", reason="lost")
             except REDIS_DOWN as error:
                 self._without_lease(error)
         return Step("poll", self._render_id, wait, token)
@@ -112,6 +117,7 @@ class Hop:
                 self._without_lease(error)
 
     def _without_lease(self, error: Exception) -> None:
+        counting.count("lease_losses", reason="unreachable")
         logger.warning(
             "Redis unreachable (%s): render %s goes on without a lease.",
             type(error).__name__,

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import close_old_connections
 from django.utils import timezone
 
-from renders import budget
+from renders import budget, counting, log_context, tallies
 from renders.client import SumeClient
 from renders.due import Held, Queue
 from renders.exceptions import OutcomeUnknown, Paused, SumeError
@@ -82,6 +82,7 @@ class Reader:
 
         Waits at most `longest` seconds for something to do. Raises what the database raises.
         """
+        tallies.flush_soon()
         if take and self._threads.free > 0 and time.monotonic() >= self._look_at:
             self._begin()
         wait = longest
@@ -116,6 +117,7 @@ class Reader:
                     whole = False
         finally:
             self._threads.end()
+            tallies.flush()
         return whole and not self._threads.busy
 
     def _begin(self) -> None:
@@ -133,7 +135,10 @@ class Reader:
         except DATABASE_FAILS:
             self._queue.give_back(held, SHORTEST_REST_SECONDS)
             raise
+        now = timezone.now()
         for one in held[: admission.count]:
+            if since := one.render.next_poll_at:
+                counting.observe("poll_lateness_seconds", (now - since).total_seconds())
             self._under_way.add(one.render.pk)
             self._threads.put(_Asked(one, admission.probe))
         if rest := held[admission.count :]:
@@ -145,13 +150,16 @@ class Reader:
 
     def _ask(self, asked: _Asked) -> _Answered:
         answer: Answer
-        try:
-            answer = self._client.status(asked.held.render.sume_job_id)
-        except SumeError as error:
-            answer = error
-        except Exception as error:
-            logger.exception("Reading render %s failed.", asked.held.render.pk)
-            answer = OutcomeUnknown(f"The read failed ({type(error).__name__}).", code="no_answer")
+        render = asked.held.render
+        with log_context.about(render=render.pk, job=render.sume_job_id):
+            try:
+                answer = self._client.status(render.sume_job_id)
+            except SumeError as error:
+                answer = error
+            except Exception as error:
+                logger.exception("Reading render %s failed.", render.pk)
+                words = f"The read failed ({type(error).__name__})."
+                answer = OutcomeUnknown(words, code="no_answer")
         return _Answered(asked, answer, timezone.now())
 
     def _write(self, found: Sequence[_Answered]) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from renders import admission, claims
+from renders import admission, claims, counting, log_context
 from renders.conf import conf
 from renders.exceptions import SumeError
 from renders.learning import Answer, Ends, Goes, learn
@@ -41,6 +41,7 @@ def record(render: RenderJob, answer: Answer) -> Next:
     """Write down one answer for the render as it was before the read."""
     now = timezone.now()
     learned = learn(render, answer, now)
+    _count(answer, learned)
     _complain(render, answer, learned)
     if isinstance(learned, Ends):
         told = _end(render, learned, now)
@@ -60,6 +61,7 @@ def record_many(
 
     def learn_from(render: RenderJob, answer: Answer, at: datetime) -> Goes | Ends:
         told = learn(render, answer, at)
+        _count(answer, told)
         if isinstance(told, Ends):
             return told
         return replace(told, wait=max(0.0, told.wait - (now - at).total_seconds()))
@@ -106,13 +108,14 @@ def _record_going(going: list[Heard], now: datetime) -> set[UUID]:
 
 def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
     """What `act` returns; None, and a line in the log, where it fails for this render."""
-    try:
-        return act(*args)
-    except DATABASE_AWAY:
-        raise
-    except Exception:
-        logger.exception("Writing down a read of render %s failed.", render.pk)
-        return None
+    with log_context.about(render=render.pk, job=render.sume_job_id):
+        try:
+            return act(*args)
+        except DATABASE_AWAY:
+            raise
+        except Exception:
+            logger.exception("Writing down a read of render %s failed.", render.pk)
+            return None
 
 
 def _go_on(render: RenderJob, told: Goes, now: datetime) -> Next:
@@ -123,7 +126,13 @@ def _go_on(render: RenderJob, told: Goes, now: datetime) -> Next:
         wait = conf.MIN_POLL_SECONDS
         told = replace(told, wait=wait, answered=False)
         won = RenderJob.objects.record(_heard(render, told, now), now)
-    return _after(render, told, wait) if won else Next()
+    return _after(render, told, wait) if won else _lost()
+
+
+def _lost() -> Next:
+    """Somebody else has read meanwhile."""
+    counting.count("lease_losses", reason="fenced")
+    return Next()
 
 
 def _heard(render: RenderJob, told: Goes, now: datetime) -> Heard:
@@ -164,15 +173,23 @@ def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
         cost=told.cost,
     )
     if not won:
-        return Next()
+        return _lost()
     logger.info("Render %s %s.", render.pk, told.status)
     # Its place at Sume is free for the next in line.
     admission.freed()
     return Next(None, [Step("finish", render.pk)], ended=True)
 
 
+def _count(answer: Answer, told: Goes | Ends) -> None:
+    if isinstance(answer, SumeError):
+        counting.count("reads", outcome=answer.outcome)
+    else:
+        counting.count("reads", outcome="ended" if isinstance(told, Ends) else "waiting")
+
+
 def _complain(render: RenderJob, answer: Answer, told: Goes | Ends) -> None:
     if isinstance(answer, SumeError) and isinstance(told, Goes):
-        logger.warning(
-            "Reading render %s failed (%s); again in %.1f s.", render.pk, answer.code, told.wait
-        )
+        with log_context.about(sume_request=answer.request_id):
+            logger.warning(
+                "Reading render %s failed (%s); again in %.1f s.", render.pk, answer.code, told.wait
+            )

@@ -13,7 +13,18 @@ from collections.abc import Callable, Sequence
 from django.db import close_old_connections
 from django.utils import timezone
 
-from renders import backlog, cancellation, finishing, pruning, pulse, saving, submission, sweep
+from renders import (
+    backlog,
+    cancellation,
+    finishing,
+    log_context,
+    pruning,
+    pulse,
+    saving,
+    submission,
+    sweep,
+    tallies,
+)
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.crew import Crew
@@ -77,6 +88,7 @@ class Runner:
         done = self._reader.finish(until)
         while (self._workers.busy or self._savers.busy) and time.monotonic() < until:
             self._collect(TURN_SECONDS)
+        tallies.flush()
         return done and not self.busy
 
     def _patience(self) -> float:
@@ -120,14 +132,15 @@ class Runner:
 
     def _take(self, step: Step) -> tuple[Step, list[Step]]:
         """Take one step, in a thread; an exception is logged, and the sweep comes back to it."""
-        try:
-            close_old_connections()
-            return step, self._do(step)
-        except Exception:
-            logger.exception("The step %s of render %s failed.", step.do, step.render_id)
-            return step, []
-        finally:
-            close_old_connections()
+        with log_context.about(render=step.render_id, task=step.do):
+            try:
+                close_old_connections()
+                return step, self._do(step)
+            except Exception:
+                logger.exception("The step %s of render %s failed.", step.do, step.render_id)
+                return step, []
+            finally:
+                close_old_connections()
 
     def _do(self, step: Step) -> list[Step]:
         if step.do == "submit":

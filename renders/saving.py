@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import media
+from renders import counting, log_context, media
 from renders.conf import conf
 from renders.exceptions import MediaError
 from renders.holding import holding
@@ -40,6 +40,7 @@ def _save(render_id: UUID) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
         return []
+    log_context.note(job=render.sume_job_id)
     index = media.missing(render.artifacts) if conf.SAVE_MEDIA else None
     if index is None:
         return [Step("finish", render_id)]
@@ -66,6 +67,7 @@ def _save(render_id: UUID) -> list[Step]:
         logger.exception("Storing media failed for render %s.", render_id)
         words = f"Artifact not stored: the media storage failed ({type(error).__name__})."
         return _failed(render, index, words)
+    counting.count("media", outcome="stored")
     steps = _note(render, index, None, saved.facts)
     _clear_away(render_id, index, saved.names)
     return steps
@@ -77,6 +79,7 @@ def _failed(render: RenderJob, index: int, words: str, *, given_up: bool = False
     logger.warning(
         "Render %s %s: %s", render.pk, "keeps only a link" if given_up else "tries again", words
     )
+    counting.count("media", outcome="given_up" if given_up else "postponed")
     what = "media not stored" if given_up else "media postponed"
     return _note(render, index, (what, words), {"failures": failures})
 

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connection
 from kombu.exceptions import OperationalError
 
+from renders import log_context
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, poll_leases, polls
 from renders.steps import Step
@@ -60,12 +61,13 @@ def _send(step: Step) -> bool:
     try:
         task.apply_async(args, countdown=step.after or None)
     except (OperationalError, OSError) as error:
-        logger.warning(
-            "Broker unreachable (%s): %s of render %s waits for the sweep.",
-            type(error).__name__,
-            step.do,
-            step.render_id,
-        )
+        with log_context.about(render=step.render_id):
+            logger.warning(
+                "Broker unreachable (%s): %s of render %s waits for the sweep.",
+                type(error).__name__,
+                step.do,
+                step.render_id,
+            )
         return False
     return True
 

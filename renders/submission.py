@@ -14,7 +14,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from renders import admission, checking, claims, gate, signals
+from renders import admission, checking, claims, counting, gate, log_context, signals
 from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
@@ -60,12 +60,13 @@ def send(claim: Claim, client: SumeClient) -> list[Step]:
     """Send what was claimed; returns what follows."""
     steps: list[Step] = []
     for pk in claim.renders:
-        if steps and gate.closed(Sort.WRITES, timezone.now()):
-            steps += _unsent(pk, claim)
-        elif not claims.in_time(pk, claim):
-            steps += [*_unsent(pk, claim), *claims.next_in_line()]
-        else:
-            steps += _send(pk, claim, client)
+        with log_context.about(render=pk):
+            if steps and gate.closed(Sort.WRITES, timezone.now()):
+                steps += _unsent(pk, claim)
+            elif not claims.in_time(pk, claim):
+                steps += [*_unsent(pk, claim), *claims.next_in_line()]
+            else:
+                steps += _send(pk, claim, client)
     return steps
 
 
@@ -77,7 +78,10 @@ def _send(pk: UUID, claim: Claim, client: SumeClient) -> list[Step]:
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
     except SumeError as error:
+        counting.count("submits", outcome=error.outcome)
         return [*_refused(render, claim, error), *claims.next_in_line()]
+    counting.count("submits", outcome="idempotency_hit" if accepted.idempotency_hit else "accepted")
+    log_context.note(job=accepted.job_id)
     steps = _accepted(render, accepted)
     with transaction.atomic():
         gate.lock(Sort.WRITES)
@@ -125,6 +129,8 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
         return []
     logger.info("Render %s submitted as Sume job %s.", render.pk, accepted.job_id)
     render.refresh_from_db()
+    waited = (now - render.created_at).total_seconds()
+    counting.observe("stage_duration_seconds", waited, stage="pending")
     signals.render_submitted.send_robust(sender=RenderJob, render=render)
     steps: list[Step] = []
     if render.by_webhook and WebhookEvent.objects.about(accepted.job_id).exists():

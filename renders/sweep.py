@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, gate
+from renders import claims, counting, gate
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -16,6 +16,15 @@ from renders.steps import Step
 logger = logging.getLogger(__name__)
 # The lease runs out this many seconds before the sweep looks, by whichever clock.
 SLACK_SECONDS = 1.0
+# How what the log tells is counted.
+REPAIRS = {
+    "taken from dead workers": "reaped",
+    "canceled": "canceled",
+    "given up": "given_up",
+    "to submit": "submit",
+    "to poll": "poll",
+    "to finish": "finish",
+}
 
 
 def sweep() -> list[Step]:
@@ -52,6 +61,10 @@ def sweep() -> list[Step]:
         "to poll": unpolled,
         "to finish": unfinished,
     }
+    counting.count("sweeps")
+    for what, pks in found.items():
+        if pks:
+            counting.count("repairs", len(pks), repair=REPAIRS[what])
     if any(found.values()):
         logger.warning(
             "Sweep puts back %s.",

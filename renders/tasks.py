@@ -8,14 +8,17 @@ the sweep.
 
 import logging
 import time
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
+from celery.signals import task_postrun, task_prerun
 
 from renders import (
     beat_sign,  # noqa: F401 (beat imports tasks, and listens by this)
     cancellation,
     finishing,
+    log_context,
     polling,
     pruning,
     pulse,
@@ -23,6 +26,7 @@ from renders import (
     scheduling,
     submission,
     sweep,
+    tallies,
     ticks,
     upkeep,
     worker_clock,  # noqa: F401 (as with beat's sign, for workers)
@@ -35,6 +39,25 @@ logger = logging.getLogger(__name__)
 
 # So long at a time, and so long a rest for others.
 PRUNE_SECONDS = 20.0
+
+
+_begun: dict[str, Any] = {}
+
+
+@task_prerun.connect
+def begin_context(task_id: str, task: Any, args: Any, **kwargs: Any) -> None:
+    """Every line of a task's log says which task it is, and of ours which render."""
+    render = log_context.render_in(args) if task.name.startswith("renders.tasks.") else ""
+    name = log_context.short(task.name)
+    _begun[task_id] = log_context.bind(render=render, task=name, task_id=task_id)
+
+
+@task_postrun.connect
+def end_context(task_id: str, **kwargs: Any) -> None:
+    """What a task has counted is known as soon as it has ended, whichever process ran it."""
+    if token := _begun.pop(task_id, None):
+        log_context.unbind(token)
+    tallies.flush()
 
 
 @shared_task

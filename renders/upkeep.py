@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import gate
+from renders import counting, gate
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.sortedset import SortedSet
@@ -33,6 +33,7 @@ def keep(polls: SortedSet) -> None:
         restored = _restore(polls)
         polls.note_whole(WHOLE_SECONDS)
         if restored:
+            counting.count("repairs", restored, repair="restored")
             logger.warning("Sweep puts %d renders back into the sorted set.", restored)
     late = polls.due_by(now - conf.grace_seconds, conf.SWEEP_BATCH)
     if not late:

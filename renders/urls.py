@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from renders import webhooks
 from renders.api.views import Nothing
-from renders.views import charts, detail, gallery, health, media, new
+from renders.views import charts, detail, gallery, health, media, metrics, new
 
 app_name = "renders"
 urlpatterns = [
@@ -23,6 +23,7 @@ urlpatterns = [
     path("webhooks/sume/", webhooks.sume, name="sume_webhook"),
     path("api/renders/", include("renders.api.urls")),
     path("api/renders", Nothing.as_view()),
+    path("metrics", metrics.metrics, name="metrics"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
 ]

@@ -11,6 +11,7 @@ from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 
+SHORTEST_TOKEN = 16
 SCHEDULERS = ("countdown", "sortedset", "database")
 MARKS = "a password's / # ? @ are written %2F %23 %3F %40"
 NEEDED = {
@@ -94,6 +95,14 @@ def scheduler(value: object) -> str:
 def secret(value: object) -> str:
     """As `text`, and not shown by its `repr`."""
     return Hidden(text(value))
+
+
+def token(value: object) -> str:
+    """As `secret`, and too long to be guessed; or nothing."""
+    given = secret(value)
+    if 0 < len(given) < SHORTEST_TOKEN:
+        raise ValueError(f"a random text of {SHORTEST_TOKEN} characters or more is needed")
+    return given
 
 
 def redis_address(value: object) -> str:

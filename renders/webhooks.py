@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from renders import services
+from renders import counting, services, tallies
 from renders.conf import conf
 from renders.validation import parse_json
 
@@ -37,7 +37,7 @@ NAME = re.compile(r"[!-~]{1,200}")
 def sume(request: HttpRequest) -> HttpResponse:
     """Take one event."""
     if not conf.webhook_secrets:
-        return _answer(404, "Webhooks are off.")
+        return _answer(404, "Webhooks are off.", outcome="off")
     length = str(request.META.get("CONTENT_LENGTH") or "")
     if length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
         return _answer(413, "The body is too large.")
@@ -95,8 +95,10 @@ def _take(body: bytes, header_id: str) -> HttpResponse:
         )
     except DatabaseError as error:
         logger.warning("Webhook event not kept: %s.", type(error).__name__)
-        return _answer(503, "Not now. Send it again later.")
-    return _answer(200, "Taken." if new else "Known already.")
+        return _answer(503, "Not now. Send it again later.", outcome="not_kept")
+    if new:
+        return _answer(200, "Taken.", outcome="taken")
+    return _answer(200, "Known already.", outcome="known")
 
 
 def job_in(data: Any) -> str:
@@ -120,8 +122,10 @@ def _name(value: Any) -> str:
 
 def _refused(reason: str) -> HttpResponse:
     logger.warning("Webhook refused: %s.", reason)
-    return _answer(401, "Not accepted.")
+    return _answer(401, "Not accepted.", outcome="refused")
 
 
-def _answer(status: int, words: str) -> HttpResponse:
+def _answer(status: int, words: str, outcome: str = "unreadable") -> HttpResponse:
+    counting.count("webhooks", outcome=outcome)
+    tallies.flush_soon()
     return HttpResponse(f"{words}\n", status=status, content_type="text/plain; charset=utf-8")

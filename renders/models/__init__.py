@@ -6,6 +6,7 @@ from renders.models.events import RenderEvent
 from renders.models.gates import Gate
 from renders.models.heartbeats import Heartbeat
 from renders.models.jobs import RenderJob
+from renders.models.tallies import Tally
 from renders.models.tokens import ApiToken
 from renders.models.webhooks import WebhookEvent
 
@@ -17,5 +18,6 @@ __all__ = [
     "Heartbeat",
     "RenderEvent",
     "RenderJob",
+    "Tally",
     "WebhookEvent",
 ]

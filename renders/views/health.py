@@ -57,7 +57,7 @@ def _details(part: Part) -> dict[str, Any]:
 
 
 def _may_see_details(request: HttpRequest, found: Readiness) -> bool:
-    token = str(getattr(conf, "METRICS_TOKEN", ""))
+    token = conf.METRICS_TOKEN
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if token and constant_time_compare(given, token):
         return True

@@ -31,6 +31,7 @@ ON_ONE_DATABASE = {
     "test_finishing": "sqlite",
     "test_housekeeping": "sqlite",
     "test_hostile_replies": "sqlite",
+    "test_metrics": "sqlite",
     "test_other_project": "sqlite",
     "test_pollrenders": "sqlite",
     "test_renders": "sqlite",

@@ -20,6 +20,7 @@ from renders import (
     checking,
     claims,
     erasing,
+    measuring,
     removal,
     services,
     standing,
@@ -199,6 +200,14 @@ def test_workers_and_services_ask_by_index(work: Callable[[], Any]) -> None:
     with plans_of_all() as plans:
         work()
     assert_by_index(plans)
+
+
+def test_a_scrape_asks_by_index() -> None:
+    cache.set(measuring.CACHE_KEY, {"completed": 1})  # else counted, by the index of the ends
+    with plans_of_all() as plans:
+        found = measuring.standing()
+    assert_by_index(plans)
+    assert sum(found.jobs.values()) > 1000
 
 
 def test_fair_claims_ask_by_index(settings: Any) -> None:

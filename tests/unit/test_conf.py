@@ -20,6 +20,7 @@ from renders.values import (
     seconds,
     secret,
     text,
+    token,
     web_address,
 )
 
@@ -36,11 +37,11 @@ DAYS = read_by(days)
 COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
-HOSTS, SCHEDULERS = read_by(hosts), read_by(scheduler)
+HOSTS, SCHEDULERS, TOKENS = read_by(hosts), read_by(scheduler), read_by(token)
 
 
 def test_these_tests_know_every_setting():
-    words = [*PLANS, *SCHEDULERS]
+    words = [*PLANS, *SCHEDULERS, *TOKENS]
     assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *words, *ADDRESSES, *HOSTS]) == NAMES
 
 
@@ -248,7 +249,18 @@ def test_an_address_of_several_is_kept_as_it_was_given(settings, url):
     assert url == conf.REDIS_URL
 
 
-@pytest.mark.parametrize("name", ["API_KEY", "REDIS_URL", "WEBHOOK_SECRET"])
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_token_that_can_be_guessed_is_refused_and_not_shown(settings, name):
+    settings.RENDERS = {name: "fifteen-letters"}
+    with pytest.raises(ImproperlyConfigured, match="16 characters") as caught:
+        getattr(conf, name)
+    assert "fifteen" not in "".join(traceback.format_exception(caught.value))
+
+    settings.RENDERS = {name: " sixteen-letters- "}
+    assert getattr(conf, name) == "sixteen-letters-"
+
+
+@pytest.mark.parametrize("name", ["API_KEY", "METRICS_TOKEN", "REDIS_URL", "WEBHOOK_SECRET"])
 def test_what_can_be_a_secret_is_not_shown(settings, name):
     settings.RENDERS = {name: "redis://:s3cret@redis.example"}
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 from django.conf import settings
@@ -57,9 +58,16 @@ def test_the_code_uses_what_there_is(path):
                 if node.module.partition(".")[0] not in {"renders", "project", "django", "celery"}:
                     continue  # a package that is optional, or the reader's own
                 module = import_module(node.module)
-                missing += [name.name for name in node.names if not hasattr(module, name.name)]
+                missing += [a.name for a in node.names if not is_there(module, a.name)]
 
     assert missing == []
+
+
+def is_there(module, name):
+    """Something of that name in it, or a module below it."""
+    if hasattr(module, name):
+        return True
+    return hasattr(module, "__path__") and find_spec(f"{module.__name__}.{name}") is not None
 
 
 @each_page

@@ -1,0 +1,188 @@
+"""How it stands, in figures for machines: what waits and runs, since when, and the limits.
+
+Each statement is answered by an index that holds what waits or runs, never by all rows; how many
+have ended is counted once in a while.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.cache import cache
+from django.db import DatabaseError, OperationalError, connection, connections, transaction
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from renders.attention import FAILED_READS
+from renders.conf import conf
+from renders.models import Gate, RenderJob
+from renders.queries import NEVER
+from renders.standing import GateStanding, gates
+from renders.states import TERMINAL, Sort, Status
+
+# A database that takes longer does not answer, as far as a monitor is concerned.
+LONGEST_SECONDS = 5.0
+# To count all that have ended may not take longer; then it is left out for a while.
+COUNT_SECONDS = 1.0
+CACHE_SECONDS, REST_SECONDS = 60, 600
+CACHE_KEY = "renders:ended"
+
+_asking = threading.Lock()
+LIMIT = "SELECT set_config('statement_timeout', %s, true)"
+
+STATES = ("pending", "held", "submitting", "submitted", "unhandled")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the database tells now. Ages in seconds, 0 where there is nothing of that sort."""
+
+    jobs: dict[tuple[str, str], int]
+    """By state (of `STATES`) and kind; those with none are missing."""
+    ages: dict[str, float]
+    """Of the oldest that is pending, submitting, due to be read, unhandled."""
+    ended: dict[str, int] | None
+    """By status; None where counting takes too long."""
+    gates: list[GateStanding]
+    overdue: int
+    failing_reads: int
+    writes: int
+    capacity: int | None
+    at: datetime = field(default_factory=timezone.now)
+
+    @property
+    def in_flight(self) -> int:
+        """How many have a place at Sume."""
+        placed = sum(
+            n for (state, _), n in self.jobs.items() if state in {"submitting", "submitted"}
+        )
+        return placed - self.overdue
+
+
+def standing_in_time() -> Standing:
+    """As `standing`; raises `OperationalError` too where the database says nothing at all.
+
+    Its own limit ends what takes it long. A server that is gone without a word, or stopped, is
+    waited for by a thread.
+    """
+    if connection.vendor != "postgresql" or connection.in_atomic_block:
+        return standing()  # a file; or somebody's transaction, which no other thread sees
+    return within(LONGEST_SECONDS + 1, standing)
+
+
+def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
+    """What `ask` returns or raises, if it does so in time. One at a time has a thread for it."""
+    late = OperationalError("The database has not answered in time.")
+    if not _asking.acquire(timeout=seconds):
+        raise late  # that of an earlier scrape still waits
+    answers: queue.SimpleQueue[Standing | Exception] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(ask())
+        except Exception as error:  # noqa: BLE001 (whoever waits raises it)
+            answers.put(error)
+        finally:
+            connections.close_all()
+            _asking.release()
+
+    threading.Thread(target=work, name="scrape", daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise late from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def standing() -> Standing:
+    """Raises what the database raises, also where it takes too long."""
+    now = timezone.now()
+    with _at_most(LONGEST_SECONDS):
+        jobs, ages, overdue, failing = _jobs(now)
+        minute = RenderJob.objects.writes_around(now, 60)
+        return Standing(
+            jobs,
+            ages,
+            gates=gates(),
+            overdue=overdue,
+            failing_reads=failing,
+            writes=minute.order_by()[: conf.writes_per_minute].count(),
+            capacity=Gate.objects.filter(pk=Sort.WRITES).values_list("capacity", flat=True).first(),
+            ended=_ended(),
+            at=now,
+        )
+
+
+def _jobs(now: datetime) -> tuple[dict[tuple[str, str], int], dict[str, float], int, int]:
+    renders = RenderJob.objects
+    found: dict[tuple[str, str], int] = {}
+    ages: dict[str, float] = {}
+
+    def look(state: str, rows: Any, oldest: str, **more: Any) -> list[dict[str, Any]]:
+        by_kind = rows.order_by().values("kind")
+        told = list(by_kind.annotate(number=Count("pk"), first=Min(oldest), **more))
+        found.update({(state, row["kind"]): row["number"] for row in told})
+        moments = [row["first"] for row in told if row["first"]]
+        ages[state] = max(0.0, (now - min(moments)).total_seconds()) if moments else 0.0
+        return told
+
+    look("pending", renders.waiting(), "created_at")
+    look("held", renders.filter(status=Status.PENDING, held_at__isnull=False), "held_at")
+    look("submitting", renders.filter(status=Status.SUBMITTING), "claimed_at")
+    look("unhandled", renders.unhandled(), "finished_at")
+    hours = conf.OVERDUE_HOURS
+    late = Q(submitted_at__lte=now - timedelta(hours=hours) if hours else NEVER)
+    submitted = look(
+        "submitted",
+        renders.filter(status=Status.SUBMITTED),
+        "next_poll_at",
+        late=Count("pk", filter=late),
+        failing=Count("pk", filter=Q(failed_reads__gte=FAILED_READS)),
+    )
+    return (
+        found,
+        ages,
+        sum(row["late"] for row in submitted),
+        sum(row["failing"] for row in submitted),
+    )
+
+
+def _ended() -> dict[str, int] | None:
+    known = cache.get(CACHE_KEY)
+    if known is not None:
+        return known or None
+    try:
+        with _at_most(COUNT_SECONDS):
+            told = _count_ended()
+    except DatabaseError:
+        cache.set(CACHE_KEY, {}, REST_SECONDS)
+        return None
+    ended = {str(status): told.get(status, 0) for status in TERMINAL}
+    cache.set(CACHE_KEY, ended, CACHE_SECONDS)
+    return ended
+
+
+def _count_ended() -> dict[str, int]:
+    rows = RenderJob.objects.filter(finished_at__isnull=False).order_by().values("status")
+    return dict(rows.annotate(number=Count("status")).values_list("status", "number"))
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """No statement meanwhile takes longer (PostgreSQL; SQLite answers, or has no file)."""
+    with transaction.atomic():
+        if connection.vendor != "postgresql":
+            yield
+            return
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('statement_timeout')")
+            before = cursor.fetchone()[0]
+            cursor.execute(LIMIT, [f"{seconds:g}s"])
+            yield
+            cursor.execute(LIMIT, [before])  # for whoever goes on in this transaction

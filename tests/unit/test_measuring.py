@@ -1,0 +1,159 @@
+"""What a scrape finds in the database."""
+
+import threading
+import time
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.core.cache import cache
+from django.db import DatabaseError
+from django.utils import timezone
+
+from renders import claims, measuring
+from renders.models import Gate, RenderEvent, RenderJob
+from renders.states import SENDING
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nothing_known():
+    cache.delete(measuring.CACHE_KEY)
+    yield
+    cache.delete(measuring.CACHE_KEY)
+
+
+def ago(seconds):
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def make(status="pending", kind="image", **fields):
+    job = {"sume_job_id": "job_1", "submitted_at": ago(60)}
+    needed = {
+        "submitting": {"claimed_at": ago(3)},
+        "submitted": {**job, "next_poll_at": ago(0)},
+        "completed": {**job, "finished_at": ago(9)},
+        "failed": {"finished_at": ago(9)},
+    }
+    return RenderJob.objects.create(
+        prompt="boat", kind=kind, status=status, **{**needed.get(status, {}), **fields}
+    )
+
+
+def test_an_empty_table_tells_of_nothing():
+    found = measuring.standing()
+
+    assert found.jobs == {}
+    assert set(found.ages.values()) == {0.0}
+    assert found.ended == {"completed": 0, "failed": 0, "canceled": 0}
+    assert (found.in_flight, found.overdue, found.writes) == (0, 0, 0)
+    assert found.capacity is None
+
+
+def test_renders_are_counted_by_where_they_stand():
+    make(created_at=ago(100))
+    make(created_at=ago(50), kind="video")
+    make(held_at=ago(5))
+    make("submitting", claimed_at=ago(7))
+    make("submitted", next_poll_at=ago(20))
+    make("submitted", next_poll_at=timezone.now() + timedelta(seconds=30), failed_reads=3)
+    make("submitted", submitted_at=ago(7 * 3600), next_poll_at=ago(0))
+    make("completed", finished_at=ago(40))
+    make("completed", handled_at=ago(1))
+    make("failed", handled_at=ago(1))
+
+    found = measuring.standing()
+
+    assert found.jobs == {
+        ("pending", "image"): 1,
+        ("pending", "video"): 1,
+        ("held", "image"): 1,
+        ("submitting", "image"): 1,
+        ("submitted", "image"): 3,
+        ("unhandled", "image"): 1,
+    }
+    assert found.ages["pending"] == pytest.approx(100, abs=2)
+    assert found.ages["submitting"] == pytest.approx(7, abs=2)
+    assert found.ages["submitted"] == pytest.approx(20, abs=2)
+    assert found.ages["unhandled"] == pytest.approx(40, abs=2)
+    assert (found.overdue, found.failing_reads) == (1, 1)
+    assert found.ended == {"completed": 2, "failed": 1, "canceled": 0}
+    assert found.in_flight == claims.in_flight(timezone.now()) == 3
+
+
+def test_without_a_limit_nothing_is_overdue(settings):
+    settings.RENDERS = {**settings.RENDERS, "OVERDUE_HOURS": "0"}
+    make("submitted", submitted_at=ago(10**6))
+
+    assert measuring.standing().overdue == 0
+
+
+def test_a_read_that_is_due_later_is_not_late():
+    make("submitted", next_poll_at=timezone.now() + timedelta(seconds=30))
+
+    assert measuring.standing().ages["submitted"] == 0
+
+
+def test_the_gates_and_the_minute_are_told():
+    render = make()
+    Gate.objects.create(sort="writes", paused_until=ago(-30), code="paused", capacity=4)
+    RenderEvent.objects.create(render=render, what=SENDING, at=ago(10))
+    RenderEvent.objects.create(render=render, what=SENDING, at=ago(100))
+
+    found = measuring.standing()
+
+    assert {gate.sort: gate.closed for gate in found.gates} == {"writes": True, "reads": False}
+    assert (found.writes, found.capacity) == (1, 4)
+
+
+def test_what_has_ended_is_counted_once_in_a_while():
+    make("completed")
+    assert measuring.standing().ended["completed"] == 1
+    make("completed")
+    assert measuring.standing().ended["completed"] == 1
+
+
+def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
+    with mock.patch("renders.measuring._count_ended", side_effect=DatabaseError) as count:
+        assert measuring.standing().ended is None
+        assert measuring.standing().ended is None
+
+    assert count.call_count == 1
+
+
+def test_no_statement_of_a_scrape_takes_long():
+    from django.db import connection
+
+    if connection.vendor != "postgresql":
+        pytest.skip("Only PostgreSQL can be told so.")
+    with pytest.raises(DatabaseError), measuring._at_most(0.05), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(5)")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('statement_timeout')")
+        assert cursor.fetchone() == ("0",)
+
+
+# --- In time ------------------------------------------------------------------------------
+
+
+def test_an_answer_in_time_is_given():
+    assert measuring.within(5, lambda: "figures") == "figures"
+
+
+def test_what_the_database_raises_is_raised():
+    with pytest.raises(DatabaseError, match="gone"):
+        measuring.within(5, mock.Mock(side_effect=DatabaseError("gone")))
+    assert measuring.within(5, lambda: "figures") == "figures"
+
+
+def test_a_database_that_says_nothing_is_not_waited_for():
+    answers = threading.Event()
+    for _ in range(2):  # the second finds the first one waiting
+        began = time.monotonic()
+        with pytest.raises(DatabaseError, match="in time"):
+            measuring.within(0.05, lambda: answers.wait(10))
+        assert time.monotonic() - began < 5
+    answers.set()
+
+    assert measuring.within(5, lambda: "figures") == "figures"
