@@ -7,14 +7,13 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import NoReverseMatch, reverse
-from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from renders.conf import conf
 from renders.health import readiness
 from renders.health.findings import Part
 from renders.health.readiness import Readiness
+from renders.monitors import shows_token
 from renders.queries import sees_all
 
 
@@ -57,9 +56,7 @@ def _details(part: Part) -> dict[str, Any]:
 
 
 def _may_see_details(request: HttpRequest, found: Readiness) -> bool:
-    token = conf.METRICS_TOKEN
-    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    if token and constant_time_compare(given, token):
+    if shows_token(request):
         return True
     # Who is logged in, the database knows: one that is silent is not asked.
     logged_in = settings.SESSION_COOKIE_NAME in request.COOKIES

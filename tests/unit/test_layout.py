@@ -223,6 +223,7 @@ FORBIDDEN = {
     "media": {"renders.models", "celery", "kombu", "redis", "requests"},
     "holding": {"renders.models", "celery", "requests"},
     "saving": {"celery", "kombu", "requests", "renders.scheduling", "renders.tasks"},
+    "monitors": {"renders.models", "requests", "celery", "redis"},
     "models": {"celery", "kombu", "redis", "requests", "renders.client", "renders.tasks"},
     "queries": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
     "querysets": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},

@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import OperationalError, connection
-from django.test import Client, RequestFactory
+from django.test import Client, RequestFactory, override_settings
 from django.urls import set_script_prefix
 
 from renders import gate, pulse
@@ -145,8 +145,9 @@ def test_details_are_for_staff_and_for_the_token_of_the_metrics(
 
     assert details(client) is None and details(stranger) is None
     assert details(admin_client) == "Never seen: sweep."
-    with mock.patch("renders.views.health.conf", mock.Mock(METRICS_TOKEN="t0ken")):
-        assert details(client, Authorization="Bearer t0ken") == "Never seen: sweep."
+    with_token = {**settings.RENDERS, "METRICS_TOKEN": "t0ken" * 10}
+    with override_settings(RENDERS=with_token):
+        assert details(client, Authorization="Bearer " + "t0ken" * 10) == "Never seen: sweep."
         assert details(client, Authorization="Bearer other") is None
         assert details(client, Authorization="Bearer ") is None
     assert details(client, Authorization="Bearer ") is None
