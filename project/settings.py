@@ -7,6 +7,7 @@ import dj_database_url
 
 from project.environment import flag, number, words
 from project.logs import logging_config
+from project.workspaces import workspaces_in
 from renders import celery_settings
 from renders.hiding import Hidden
 
@@ -184,6 +185,7 @@ RENDERS |= {
     "BASE_URL": os.environ.get("SUME_BASE_URL") or "https://api.sume.com",
     "REDIS_URL": REDIS_URL,
     "WEBHOOK_SECRET": Hidden(os.environ.get("SUME_WEBHOOK_SECRET", "")),
+    "WORKSPACES": workspaces_in(os.environ),
 }
 
 CELERY_BEAT_SCHEDULE = celery_settings.beat_schedule(RENDERS.get("SWEEP_SECONDS", 30))

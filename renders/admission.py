@@ -1,7 +1,7 @@
 """How many renders may be sent now? Places at Sume, writes a minute, one at a time after a refusal.
 
-All of it is asked and noted by whoever holds the lock of the gate's row, so that no two workers
-take one place.
+All of it is asked and noted by whoever holds the lock of the workspace's gate, so that no two
+workers take one place.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from django.utils import timezone
 from renders.conf import conf
 from renders.gate import WINDOW_SECONDS, shut, trying
 from renders.models import Gate
+from renders.models.gates import key_of
 from renders.states import Sort
+from renders.workspaces import Workspace
 
 # What Sume told about its queue counts as old after this time.
 READING_SECONDS = 60.0
@@ -46,20 +48,20 @@ class Room:
     probe: bool = False
 
 
-def most_sent() -> int:
+def most_sent(workspace: Workspace) -> int:
     """How many renders may be sent in a minute: some POSTs are left for cancels."""
-    return conf.writes_per_minute - conf.writes_per_minute // CANCELS_SHARE
+    return workspace.writes_per_minute - workspace.writes_per_minute // CANCELS_SHARE
 
 
-def room(gate: Gate, load: Load, now: datetime) -> Room:
-    """How many renders may be sent now, by all that limits them."""
+def room(workspace: Workspace, gate: Gate, load: Load, now: datetime) -> Room:
+    """How many renders may be sent now, by all that limits them but money."""
     if closed := shut(gate, now):
         return Room(opens_at=closed.until)
     if gate.refusals and trying(gate, now):
         return Room(opens_at=gate.probe_until)
     if load.full_since:
         return Room(opens_at=load.full_since + timedelta(seconds=WINDOW_SECONDS))
-    left = most_sent() - load.writes
+    left = most_sent(workspace) - load.writes
     opens_at = None
     if gate.capacity is not None and gate.capacity_at is not None:
         told, old_at = gate.capacity, gate.capacity_at + timedelta(seconds=READING_SECONDS)
@@ -69,8 +71,8 @@ def room(gate: Gate, load: Load, now: datetime) -> Room:
     if gate.refusals:
         left = min(left, 1)
     fresh = left
-    if conf.max_in_flight is not None:
-        places = conf.max_in_flight - load.in_flight
+    if workspace.max_in_flight is not None:
+        places = workspace.max_in_flight - load.in_flight
         fresh, left = min(left, places - load.unsure), min(left, places)
     return Room(max(0, fresh), max(0, left), opens_at, probe=gate.refusals > 0)
 
@@ -103,14 +105,15 @@ def to_wake(gate: Gate, at: datetime, now: datetime) -> bool:
     return True
 
 
-def accepted(capacity: int | None, on_their_way: int) -> None:
+def accepted(workspace: str, capacity: int | None, on_their_way: int) -> None:
     """Note what Sume told about its queue; `on_their_way` are submits it may not have counted."""
     left = None if capacity is None else max(0, min(capacity, MOST_CAPACITY) - on_their_way)
     now = timezone.now()
-    Gate.objects.filter(pk=Sort.WRITES).update(capacity=left, capacity_at=now, back_offs=0)
+    gates = Gate.objects.filter(pk=key_of(workspace, Sort.WRITES))
+    gates.update(capacity=left, capacity_at=now, back_offs=0)
 
 
-def freed() -> None:
+def freed(workspace: str) -> None:
     """A job has ended: where no place was left, one may ask again."""
-    full = Gate.objects.filter(pk=Sort.WRITES, capacity__lte=0)
+    full = Gate.objects.filter(pk=key_of(workspace, Sort.WRITES), capacity__lte=0)
     full.update(capacity=1, capacity_at=timezone.now())

@@ -4,6 +4,7 @@ import json
 import shlex
 from typing import Any
 
+from renders import workspaces
 from renders.models import RenderJob
 
 
@@ -16,6 +17,7 @@ def curl(render: RenderJob, url: str) -> str:
     body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind, "model": render.model}
     body |= {"params": render.params} if render.params else {}
     body |= {"priority": render.priority} if render.priority else {}
+    body |= {"workspace": render.workspace} if workspaces.several() else {}
     text = json.dumps(body, ensure_ascii=False)
     # Nothing that a terminal would not show as it is.
     text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -1,13 +1,14 @@
 """What the table says is to be done now, reads apart: for those whom no message tells."""
 
+from collections.abc import Collection
 from datetime import timedelta
+from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, gate
+from renders import claims, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.states import Sort
 from renders.steps import Step
 
 # Whoever ended a render finishes it; so much later it is taken for left undone.
@@ -15,22 +16,27 @@ LEFT_SECONDS = 2.0
 BATCH = 20
 
 
-def find(*, submits: bool, finishes: int = BATCH) -> list[Step]:
+def find(*, starting: Collection[UUID] = (), finishes: int = BATCH) -> list[Step]:
     """The steps that somebody left, or a web process made; each unfinished one for one caller.
 
-    `submits`: whether the line is to be set going. `finishes`: how many can be begun.
+    `starting`: renders being sent now, which set the lines of their workspaces going; the other
+    lines are set going here. `finishes`: how many can be begun.
     """
     now = timezone.now()
     renders = RenderJob.objects
     patience = timedelta(seconds=conf.grace_seconds)
     steps: list[Step] = []
-    if submits and not gate.closed(Sort.WRITES, now):
-        steps += [Step("submit", pk) for pk in claims.line(now).pks(1)]
-    unfinished = renders.unhandled_late(now, LEFT_SECONDS).not_swept_since(now - patience)
+    going = renders.filter(pk__in=list(starting)).values_list("workspace", flat=True)
+    served = set(going) if starting else set()
+    for workspace in workspaces.names():
+        if workspace not in served and not claims.closed(workspace, now):
+            steps += [Step("submit", pk) for pk in claims.line(workspace, now).pks(1)]
+    unfinished = renders.unhandled_late(now, LEFT_SECONDS).finishable(workspaces.names())
+    unfinished = unfinished.not_swept_since(now - patience)
     for pk in unfinished.order_by("next_poll_at").pks(min(BATCH, finishes)):
         if unfinished.filter(pk=pk).update(swept_at=now):
             steps.append(Step("finish", pk))
-    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience).pks(BATCH)
-    if unasked and claims.cancels_left():
-        steps += [Step("cancel", pk) for pk in unasked]
-    return steps
+    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
+    asking = list(unasked.values_list("pk", "workspace")[:BATCH])
+    free = {workspace for workspace in {own for _, own in asking} if claims.cancels_left(workspace)}
+    return [*steps, *(Step("cancel", pk) for pk, own in asking if own in free)]

@@ -48,21 +48,34 @@ def cancel_renders(renders: RenderQueries) -> Tally:
     Few messages go out: each finish of one that was never sent starts the next, and Sume is asked
     as far as a minute's POSTs reach; what it was not asked for is asked at its next read.
     """
-    finishes, cancels = STARTERS, min(claims.cancels_left(), conf.SWEEP_BATCH)
+    finishes = STARTERS
+    cancels: dict[str, int] = {}  # what each workspace's minute still holds
 
     def cancel(pks: list[UUID]) -> list[UUID]:
-        nonlocal finishes, cancels
+        nonlocal finishes
         now = timezone.now()
         unsent = RenderJob.objects.cancel_unsent_many(pks, now)
         asked = RenderJob.objects.request_cancel_many(set(pks).difference(unsent), now)
         # Meanwhile they may have been put back, certainly unsent.
         ended = [*unsent, *RenderJob.objects.cancel_unsent_many(asked, now, asked=True)]
-        at_sume = RenderJob.objects.filter(pk__in=asked, status=Status.SUBMITTED).pks(cancels)
         finishes -= _send("finish", ended[:finishes])
-        cancels -= _send("cancel", at_sume)
+        _send("cancel", _within(cancels, asked))
         return [*unsent, *asked]
 
     return _walk(renders.filter(CANCELABLE), cancel)
+
+
+def _within(cancels: dict[str, int], asked: list[UUID]) -> list[UUID]:
+    """Those at Sume, as far as the minutes of their workspaces reach; what is left is noted."""
+    at_sume = RenderJob.objects.filter(pk__in=asked, status=Status.SUBMITTED)
+    found = []
+    for pk, workspace in at_sume.values_list("pk", "workspace"):
+        if workspace not in cancels:
+            cancels[workspace] = min(claims.cancels_left(workspace), conf.SWEEP_BATCH)
+        if cancels[workspace] > 0:
+            cancels[workspace] -= 1
+            found.append(pk)
+    return found
 
 
 def retry_renders(renders: RenderQueries, user: Any) -> Tally:
@@ -90,7 +103,7 @@ def release_renders(renders: RenderQueries) -> Tally:
     tally = _walk(
         renders.filter(HELD), lambda pks: RenderJob.objects.unhold_many(pks, timezone.now())
     )
-    transaction.on_commit(lambda: scheduling.follow(claims.next_in_line()), robust=True)
+    transaction.on_commit(lambda: scheduling.follow(claims.next_in_lines()), robust=True)
     return tally
 
 

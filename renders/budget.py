@@ -1,8 +1,8 @@
 """May Sume be read now? Pauses, the minute's budget of GETs, one at a time after a refusal.
 
-Asked before each read, or once for many. Redis keeps the count, and for a moment that the gate
-is open; where it is away or not used, the database is asked, and keeps the count for those
-that read without it.
+Each workspace has its own. Asked before each read, or once for many. Redis keeps the count, and
+for a moment that the gate is open; where it is away or not used, the database is asked, and keeps
+the count for those that read without it.
 """
 
 import logging
@@ -16,9 +16,17 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.utils import timezone
 
+from renders import workspaces
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, redis_client, uses_redis
-from renders.exceptions import Closed, NotReady, Paused, Rejected, SumeError
+from renders.exceptions import (
+    Closed,
+    NotReady,
+    Paused,
+    Rejected,
+    SumeError,
+    UnknownWorkspace,
+)
 from renders.gate import (
     KEY,
     WINDOW_SECONDS,
@@ -27,12 +35,15 @@ from renders.gate import (
     lock,
     passed,
     pause,
+    row_of,
     shut,
     tell_open,
     trying,
 )
 from renders.models import Gate
+from renders.models.gates import key_of
 from renders.states import Sort
+from renders.workspaces import Workspace
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -59,91 +70,97 @@ class Admission:
     closed: Closed | None = None
 
 
-def read(ask: Callable[[], T]) -> T:
+def read(workspace: str, ask: Callable[[], T]) -> T:
     """Send one read to Sume, if reads may be sent now. Raises `Closed`, and what `ask` raises."""
-    admission = admit(1)
+    admission = admit(workspace, 1)
     if admission.closed:
         raise admission.closed
     try:
         answer = ask()
     except SumeError as error:
-        answered(admission.probe, error)
+        answered(workspace, admission.probe, error)
         raise
-    answered(admission.probe, None)
+    answered(workspace, admission.probe, None)
     return answer
 
 
-def admit(wanted: int) -> Admission:
-    """Take up to `wanted` reads from the minute, if reads may be sent now."""
+def admit(workspace: str, wanted: int) -> Admission:
+    """Take up to `wanted` reads from the workspace's minute, if reads may be sent now."""
     now = timezone.now()
-    told = kept(Sort.READS, now)
+    limits = workspaces.find(workspace)
+    if limits is None:
+        return Admission(closed=UnknownWorkspace(workspace))
+    told = kept(workspace, Sort.READS, now)
     if isinstance(told, Closed):
         return Admission(closed=told)
     gate = None
     if told is None:
-        gate = Gate.objects.filter(pk=Sort.READS).first()
+        gate = row_of(workspace, Sort.READS)
         if pausing := shut(gate, now):
             return Admission(closed=pausing)
         if gate is None or not gate.refusals:
-            tell_open(Sort.READS)
+            tell_open(workspace, Sort.READS)
     probe = gate is not None and gate.refusals > 0
     tried = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
     if gate and probe and trying(gate, now):
         return Admission(closed=tried)
-    count = _take(1 if probe else wanted, now)
+    count = _take(limits, 1 if probe else wanted, now)
     if not count:
         closed = Closed(
-            "More reads than Sume allows in a minute.", code="read_budget", until=_next_span(now)
+            "More reads than Sume allows in a minute.",
+            code="read_budget",
+            until=_next_span(limits, now),
         )
         return Admission(closed=closed)
     if gate is None or not probe:
         return Admission(count)
     known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
-    free = Gate.objects.filter(pk=Sort.READS, probe_until=known)
+    free = Gate.objects.filter(pk=key_of(workspace, Sort.READS), probe_until=known)
     return Admission(1, probe=True) if free.update(probe_until=until) else Admission(closed=tried)
 
 
-def answered(probe: bool, error: SumeError | None) -> None:
+def answered(workspace: str, probe: bool, error: SumeError | None) -> None:
     """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
     if isinstance(error, Paused):
-        pause(Sort.READS, error)
+        pause(workspace, Sort.READS, error)
     elif probe and (error is None or isinstance(error, Rejected | NotReady)):
-        passed(Sort.READS)  # an answer, to a key that is taken
+        passed(workspace, Sort.READS)  # an answer, to a key that is taken
     elif probe:
-        failed(Sort.READS)
+        failed(workspace, Sort.READS)
 
 
 # --- The budget -------------------------------------------------------------------------------
 
 
-def _take(wanted: int, now: datetime) -> int:
+def _take(limits: Workspace, wanted: int, now: datetime) -> int:
     """How many of so many reads the budget still holds; they are taken from it.
 
     Spread over the minute: so many in each second, or in the span that allows one.
     """
-    span = _span()
-    most, number = int(conf.reads_per_minute * span // WINDOW_SECONDS), int(now.timestamp() // span)
+    span, key = _span(limits), key_of(limits.name, Sort.READS)
+    most = int(limits.reads_per_minute * span // WINDOW_SECONDS)
+    number = int(now.timestamp() // span)
     if uses_redis():
         try:
             script = _script(redis_client())
-            return int(script(keys=[f"{KEY}reads:{number}"], args=[most, wanted, span + 5]))
+            return int(script(keys=[f"{KEY}{key}:{number}"], args=[most, wanted, span + 5]))
         except REDIS_DOWN as error:
             logger.warning("Redis unreachable (%s): the database counts.", type(error).__name__)
     with transaction.atomic():
-        gate = lock(Sort.READS)
+        gate = lock(limits.name, Sort.READS)
         taken = gate.span_taken if gate.span == number else 0
         count = max(0, min(wanted, most - taken))
-        Gate.objects.filter(pk=Sort.READS).update(span=number, span_taken=taken + count)
+        Gate.objects.filter(pk=key).update(span=number, span_taken=taken + count)
     return count
 
 
-def _span() -> int:
+def _span(limits: Workspace) -> int:
     """Seconds over which reads are counted."""
-    return max(1, math.ceil(WINDOW_SECONDS / conf.reads_per_minute))
+    return max(1, math.ceil(WINDOW_SECONDS / limits.reads_per_minute))
 
 
-def _next_span(now: datetime) -> datetime:
-    span = _span()
+def _next_span(limits: Workspace, now: datetime) -> datetime:
+    span = _span(limits)
     return datetime.fromtimestamp((now.timestamp() // span + 1) * span, UTC)
 
 

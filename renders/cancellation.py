@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from renders import claims, gate, log_context
 from renders.claims import Claim
-from renders.client import SumeClient
+from renders.connections import Clients
 from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
 from renders.models import RenderJob
 from renders.states import Sort
@@ -16,21 +16,21 @@ from renders.steps import Step
 logger = logging.getLogger(__name__)
 
 
-def cancel(render_id: UUID, client: SumeClient) -> list[Step]:
+def cancel(render_id: UUID, sume: Clients) -> list[Step]:
     """Ask once Sume holds the job; unanswered, the next poll has it asked again."""
     render = RenderJob.objects.uncanceled().filter(pk=render_id).first()
     if render is None:
         return []
     log_context.note(job=render.sume_job_id)
-    claim = claims.claim_cancel(render.pk)
+    claim = claims.claim_cancel(render.pk, render.workspace)
     if not claim.renders:
         return []
     try:
-        client.cancel(render.sume_job_id, f"render-cancel-{render.pk}")
+        sume(render.workspace).cancel(render.sume_job_id, f"render-cancel-{render.pk}")
         answer = "Sume canceled it."
     except (Paused, BackOff) as error:
-        gate.pause(Sort.WRITES, error)
-        return claims.next_in_line()
+        gate.pause(render.workspace, Sort.WRITES, error)
+        return claims.next_in_line(render.workspace)
     except SumeError as error:
         # Sume may not know everywhere yet what it has just accepted: 404 is no answer.
         if not isinstance(error, Rejected) or isinstance(error, NotFound):
@@ -45,8 +45,8 @@ def _tried(claim: Claim, answered: bool) -> list[Step]:
     """If it was the one that tries after a refusal: whether the key is taken again."""
     if not claim.probe:
         return []
-    (gate.passed if answered else gate.failed)(Sort.WRITES)
-    return claims.next_in_line()
+    (gate.passed if answered else gate.failed)(claim.workspace, Sort.WRITES)
+    return claims.next_in_line(claim.workspace)
 
 
 def _record(render: RenderJob, answer: str) -> None:

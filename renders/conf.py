@@ -3,7 +3,7 @@
 Every value may be given as its own type or as the text an environment variable holds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 from django.conf import settings
@@ -12,13 +12,14 @@ from django.core.exceptions import ImproperlyConfigured
 from renders.addresses import Private, read_private
 from renders.hiding import Hidden
 from renders.values import (
-    PLANS,
     count,
     days,
+    dollars,
     flag,
     hosts,
     hours,
     plan,
+    prices,
     redis_address,
     scheduler,
     seconds,
@@ -26,11 +27,10 @@ from renders.values import (
     text,
     token,
     web_address,
+    workspaces,
 )
 
 T = TypeVar("T")
-
-READS_PER_WRITE = 40
 
 
 class Setting(Generic[T]):
@@ -117,6 +117,21 @@ class Conf:
     MAX_IN_FLIGHT = Setting(
         0, count, "Most renders at Sume at once, overdue ones apart; 0: the plan's (Pro: 24)."
     )
+    BUDGET_USD = Setting(
+        0.0, dollars, "Most US dollars spent in a calendar month (UTC); 0: no limit."
+    )
+    PRICES = Setting[Mapping[str, float]](
+        {}, prices, "What one render costs about, in US dollars: image=0.09,video=1.20."
+    )
+    WORKSPACES = Setting[Mapping[str, Mapping[str, Any]]](
+        {}, workspaces, "Further Sume accounts, names with commas between: see docs/workspaces.md."
+    )
+    WORKSPACE_FOR = Setting(
+        "", text, "Dotted path of a callable: a user's workspace, or None for the user's own."
+    )
+    SECRETS_FILE = Setting(
+        "", text, "JSON or TOML file with keys and secrets, read again when it changes."
+    )
     FAIR = Setting(False, flag, "Take turns between users (1), or oldest first over all (0).")
     PAUSE_SECONDS = Setting(
         15.0, seconds, "First pause after 401, 402 or 403; doubles while the refusals go on."
@@ -181,39 +196,6 @@ class Conf:
     METRICS_TOKEN = Setting[str](
         Hidden(""), token, "What Prometheus sends to read `/metrics`; without it, staff only."
     )
-
-    @property
-    def webhook_secrets(self) -> list[str]:
-        """Those that sign events: while they are exchanged, the old and the new."""
-        return [Hidden(part) for part in map(str.strip, self.WEBHOOK_SECRET.split(",")) if part]
-
-    @property
-    def webhooks_wanted(self) -> bool:
-        """Whether Sume is asked for events. It sends them over https; the stand-in need not."""
-        return bool(self.webhook_secrets) and self.PUBLIC_URL.startswith(
-            ("https://", "http://") if self.BASE_URL.startswith("http://") else "https://"
-        )
-
-    @property
-    def webhook_poll_seconds(self) -> float:
-        """Least wait between reads of a job with a webhook; 0 if none could be believed."""
-        wait = min(self.WEBHOOK_POLL_SECONDS, self.MAX_POLL_SECONDS)
-        return wait if self.webhook_secrets else 0.0
-
-    @property
-    def writes_per_minute(self) -> int:
-        """Most POSTs in any 60 seconds, over all workers."""
-        return self.WRITES_PER_MINUTE or PLANS[self.PLAN][0]
-
-    @property
-    def reads_per_minute(self) -> int:
-        """Most GETs in any 60 seconds, over all workers."""
-        return self.writes_per_minute * READS_PER_WRITE
-
-    @property
-    def max_in_flight(self) -> int | None:
-        """Most renders at Sume at once; None where only Sume's own readings say."""
-        return self.MAX_IN_FLIGHT or PLANS[self.PLAN][1]
 
     @property
     def grace_seconds(self) -> float:

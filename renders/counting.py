@@ -61,11 +61,10 @@ def key_of(name: str, values: list[str]) -> str:
 
 
 def _values(meter: Meter, labels: Mapping[str, str]) -> list[str]:
-    if labels.keys() != meter.labels.keys():
-        raise TypeError(f"Its labels are {list(meter.labels)}.")
-    return [
-        labels[name] if labels[name] in known else OTHER for name, known in meter.labels.items()
-    ]
+    known = meter.known()
+    if labels.keys() != known.keys():
+        raise TypeError(f"Its labels are {list(known)}.")
+    return [labels[name] if labels[name] in values else OTHER for name, values in known.items()]
 
 
 def _forget() -> None:

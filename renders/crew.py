@@ -26,7 +26,7 @@ class Crew:
         self._heap: list[tuple[float, int, Step]] = []
         self._order = itertools.count()
         self._noted: set[tuple[str, UUID]] = set()
-        self._under_way: Counter[str] = Counter()
+        self._under_way: Counter[tuple[str, UUID]] = Counter()
 
     @property
     def busy(self) -> int:
@@ -55,24 +55,24 @@ class Crew:
         """Begin what is due, as far as threads are free."""
         while self.next_at <= time.monotonic():
             step = heapq.heappop(self._heap)[2]
-            self._under_way[step.do] += 1
+            self._under_way[_name(step)] += 1
             self._threads.put(step)
 
     def collect(self, seconds: float) -> list[Step]:
         """What follows what is done; waits for the first at most so long."""
         following = []
         for step, steps in self._threads.get(seconds, self._most):
-            self._under_way[step.do] -= 1
+            self._under_way[_name(step)] -= 1
+            self._under_way += Counter()  # none with nothing under way
             self._noted.discard(_name(step))
             following += steps
         return following
 
-    def has(self, do: str) -> bool:
-        """Whether a step of this sort is under way, or due; not one that waits for its time."""
+    def all_of(self, do: str) -> set[UUID]:
+        """Of which renders a step of this sort is under way, or due; not waiting for its time."""
         now = time.monotonic()
-        return self._under_way[do] > 0 or any(
-            step.do == do and due <= now for due, _, step in self._heap
-        )
+        due = {step.render_id for at, _, step in self._heap if step.do == do and at <= now}
+        return due | {pk for doing, pk in self._under_way if doing == do}
 
 
 def _name(step: Step) -> tuple[str, UUID]:

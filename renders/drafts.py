@@ -6,14 +6,15 @@ tabs, its renders are made by the one transaction that sets `added_at`.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import services
-from renders.exceptions import RendersError
+from renders import choosing, services, spending, workspaces
+from renders.exceptions import InvalidRender, RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
 from renders.models.drafts import KEPT
@@ -48,15 +49,28 @@ def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any
     return draft
 
 
-def check(text: str, layout: Layout, common: dict[str, Any]) -> Sheet:
-    """Read all, and look whether the references are free."""
+def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet:
+    """Read all, and look whether the references are free, and the workspaces this person's."""
     sheet = read(text, layout, common)
     lines = {request["reference"]: line for line, request in sheet.requests}
     lines.pop(None, None)
     message = "Another render has this reference. Choose another one."
     sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines)]
+    sheet.faults += _refused(sheet, user)
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet
+
+
+def estimate(sheet: Sheet, user: Any) -> int | None:
+    """What all of it costs about, in millionths of a dollar; None where a price is not known."""
+    kinds: dict[str, Counter[str]] = {}
+    choose = choosing.remembering()
+    for _line, request in sheet.requests:
+        name = request.get("workspace") or choose(user)
+        kinds.setdefault(name, Counter())[request["kind"]] += 1
+    found = [spending.estimate(workspaces.get(name), number) for name, number in kinds.items()]
+    known = [micros for micros in found if micros is not None]
+    return sum(known) if known and len(known) == len(found) else None
 
 
 def added_before(draft: Draft) -> Draft | None:
@@ -92,14 +106,30 @@ def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
 
 
 def _renders(draft: Draft, user: Any) -> list[RenderJob]:
-    sheet = check(draft.text, Layout(draft.layout), draft.common)
+    sheet = check(draft.text, Layout(draft.layout), draft.common, user)
     if sheet.faults:
         raise Faulty(sheet.faults)
-    renders = []
+    renders, choose = [], choosing.remembering()
     for number, (_line, request) in enumerate(sheet.requests, 1):
         request["reference"] = request["reference"] or f"{draft.prefix}{number}"
+        if "workspace" not in request:
+            request["workspace"] = choose(user)
         renders.append(RenderJob(**request, created_by=user))
     return renders
+
+
+def _refused(sheet: Sheet, user: Any) -> list[Fault]:
+    """Where a workspace is named that is not for this person, or none is and theirs is gone."""
+    first: dict[str | None, int] = {}
+    for line, request in sheet.requests:
+        first.setdefault(request.get("workspace"), line)
+    faults = []
+    for name, line in first.items():
+        try:
+            choosing.refuse(user, name) if name else choosing.choose(user)
+        except InvalidRender as error:
+            faults.append(Fault(line if name else 0, error.message, "workspace"))
+    return faults
 
 
 def _taken(references: Iterable[str]) -> set[str]:

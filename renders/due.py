@@ -6,7 +6,7 @@ when each is due next. What is never settled is due again when the lease is over
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -35,6 +35,7 @@ SOONER_SECONDS = 0.1
 
 # All that a read and what follows it need of a row.
 FIELDS = (
+    "workspace",
     "status",
     "sume_job_id",
     "sume_status",
@@ -72,8 +73,8 @@ class Queue(Protocol):
     idle_seconds: float
     """Others may add what is due earlier: look again after this time at the latest."""
 
-    def take(self, limit: int) -> list[Held]:
-        """Up to `limit` that are due."""
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
+        """Up to `limit` that are due; as far as it can tell, none of these workspaces."""
 
     def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
         """These are written down: each is due again in so many seconds, or (None) never."""
@@ -93,11 +94,12 @@ class TableQueue:
     def __init__(self) -> None:
         self.next_due: float | None = None
 
-    def take(self, limit: int) -> list[Held]:
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
         now = timezone.now()
-        rows = RenderJob.objects.only(*FIELDS).take_due(now, conf.grace_seconds, limit)
+        awake = RenderJob.objects.exclude(workspace__in=list(resting))
+        rows = awake.only(*FIELDS).take_due(now, conf.grace_seconds, limit)
         if len(rows) < limit:
-            later = RenderJob.objects.filter(status=Status.SUBMITTED, next_poll_at__gt=now)
+            later = awake.filter(status=Status.SUBMITTED, next_poll_at__gt=now)
             first = later.order_by("next_poll_at").values_list("next_poll_at", flat=True).first()
             self.next_due = first.timestamp() if first else None
         else:
@@ -128,7 +130,7 @@ class SetQueue:
         self._table = TableQueue()
         self._back_at = 0.0
 
-    def take(self, limit: int) -> list[Held]:
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
         if time.monotonic() >= self._back_at:
             try:
                 now = time.time()
@@ -146,7 +148,7 @@ class SetQueue:
                 )
                 counting.count("lease_losses", reason="unreachable")
                 self._back_at = time.monotonic() + REST_SECONDS
-        held = self._table.take(limit)
+        held = self._table.take(limit, resting)
         self.next_due, self.idle_seconds = self._table.next_due, self._table.idle_seconds
         return held
 

@@ -64,6 +64,17 @@ class Closed(SumeError):
         self.until = until
 
 
+class UnknownWorkspace(Closed):
+    """A render's workspace is not configured: nothing is sent for it, with no key."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The workspace {name} is not configured: its renders wait.",
+            code="unknown_workspace",
+            until=None,
+        )
+
+
 class Rejected(SumeError):
     """This request will never pass."""
 

@@ -1,6 +1,7 @@
 """All figures in Prometheus's words: how it stands now, and the counts of all processes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -11,10 +12,30 @@ from prometheus_client.registry import Collector
 from renders.conf import conf
 from renders.counting import SUM, key_of
 from renders.measuring import STATES, Standing
-from renders.meters import COUNTERS, HISTOGRAMS, MILLIONTHS, OTHER, Meter
-from renders.standing import GateStanding
+from renders.meters import COUNTERS, HISTOGRAMS, KINDS, MILLIONTHS, OTHER, Meter
+from renders.standing import Figures, GateStanding
 
 Values = Sequence[str]
+
+# Of each workspace: None where there is no such limit, or nobody knows.
+FIGURES: tuple[tuple[str, str, Callable[[Figures], float | None]], ...] = (
+    ("jobs_overdue", "Jobs that Sume should have ended long ago.", lambda told: told.overdue),
+    ("in_flight", "Renders that have a place at Sume.", lambda told: told.in_flight),
+    ("in_flight_limit", "Most that may have one.", lambda told: told.max_in_flight),
+    ("writes_last_minute", "POSTs to Sume in the last 60 seconds.", lambda told: told.writes),
+    ("writes_limit", "Most that may be.", lambda told: told.writes_per_minute),
+    (
+        "sume_queue_capacity",
+        "Places left in Sume's queue, as last told.",
+        lambda told: told.capacity,
+    ),
+    (
+        "spent_usd",
+        "What this month has cost, with what is under way, where there is a budget.",
+        lambda told: None if told.spent is None else told.spent / MILLIONTHS,
+    ),
+    ("budget_usd", "The month's budget.", lambda told: told.budget / MILLIONTHS or None),
+)
 
 
 def text(
@@ -45,10 +66,10 @@ def gauges(standing: Standing, store: bool) -> Iterator[Metric]:
     yield gauge("up", "1: the database has answered.", 1)
     yield gauge("counts_up", "1: the store of the counts has answered.", int(store))
 
-    jobs = _family("jobs", "Renders that are not done, by where they stand.", ["state", "kind"])
-    for state in STATES:
-        for kind in COUNTERS["ended"].labels["kind"]:
-            jobs.add_metric([state, kind], standing.jobs.get((state, kind), 0))
+    words = "Renders that are not done, by where they stand."
+    jobs = _family("jobs", words, ["workspace", "state", "kind"])
+    for place in product(standing.accounts, STATES, KINDS):
+        jobs.add_metric(place, standing.jobs.get(place, 0))
     yield jobs
     if standing.ended is not None:
         ended = _family("jobs_ended", "Renders that have ended, counted once a minute.", ["status"])
@@ -61,29 +82,25 @@ def gauges(standing: Standing, store: bool) -> Iterator[Metric]:
         ("oldest_due_read_seconds", "submitted", "How late the read is that is due longest."),
         ("oldest_unhandled_seconds", "unhandled", "How long ago the oldest unhandled one ended."),
     ):
-        yield gauge(name, words, standing.ages[state])
-    yield gauge("jobs_overdue", "Jobs that Sume should have ended long ago.", standing.overdue)
-    yield gauge(
-        "jobs_failing_reads", "Jobs of which several reads in a row failed.", standing.failing_reads
-    )
+        ages = {one: standing.ages.get((one, state), 0.0) for one in standing.accounts}
+        yield _of_each(name, words, ages)
+    failing = {one: standing.failing_reads.get(one, 0) for one in standing.accounts}
+    yield _of_each("jobs_failing_reads", "Jobs of which several reads in a row failed.", failing)
     yield from _gates(standing)
-    yield gauge("in_flight", "Renders that have a place at Sume.", standing.in_flight)
-    if conf.max_in_flight is not None:
-        yield gauge("in_flight_limit", "Most that may have one.", conf.max_in_flight)
-    yield gauge("writes_last_minute", "POSTs to Sume in the last 60 seconds.", standing.writes)
-    yield gauge("writes_limit", "Most that may be.", conf.writes_per_minute)
-    if standing.capacity is not None:
-        yield gauge(
-            "sume_queue_capacity", "Places left in Sume's queue, as last told.", standing.capacity
-        )
+    for name, words, take in FIGURES:
+        told = {one: take(figures) for one, (_, figures) in standing.accounts.items()}
+        yield _of_each(name, words, told)
 
 
 def _gates(standing: Standing) -> Iterator[Metric]:
-    is_open = _family("gate_open", "0: none is sent now; the code says why.", ["sort", "code"])
-    left = _family("gate_pause_seconds", "How long yet; infinite until a person resumes.", ["sort"])
-    for gate in standing.gates:
-        is_open.add_metric([gate.sort, gate.code if gate.closed else ""], int(not gate.closed))
-        left.add_metric([gate.sort], _left(gate, standing))
+    labels = ["workspace", "sort"]
+    is_open = _family("gate_open", "0: none is sent now; the code says why.", [*labels, "code"])
+    left = _family("gate_pause_seconds", "How long yet; infinite until a person resumes.", labels)
+    for name, (gates, _) in standing.accounts.items():
+        for gate in gates:
+            why = gate.code if gate.closed else ""
+            is_open.add_metric([name, gate.sort, why], int(not gate.closed))
+            left.add_metric([name, gate.sort], _left(gate, standing))
     yield is_open
     yield left
 
@@ -99,12 +116,12 @@ def counts(totals: Mapping[str, int] | None) -> Iterator[Metric]:
     if totals is None:
         return
     for name, meter in COUNTERS.items():
-        counter = CounterMetricFamily(f"renders_{name}", meter.help, labels=list(meter.labels))
+        counter = CounterMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
         for values in _cells(name, meter, totals):
             counter.add_metric(values, totals.get(key_of(name, values), 0) / meter.scale)
         yield counter
     for name, meter in HISTOGRAMS.items():
-        histogram = HistogramMetricFamily(f"renders_{name}", meter.help, labels=list(meter.labels))
+        histogram = HistogramMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
         for values in _cells(name, meter, totals):
             buckets, under = [], 0
             for index, bound in enumerate([*map(float, meter.buckets), float("inf")]):
@@ -121,10 +138,19 @@ def _cells(name: str, meter: Meter, totals: Mapping[str, int]) -> list[list[str]
     for key in totals:
         own, *values = key.split("|")
         if own == name and OTHER in values:
-            values = values[: len(meter.labels)]
+            values = values[: len(meter.known())]
             if values not in cells:
                 cells.append(values)
     return cells
+
+
+def _of_each(name: str, words: str, values: Mapping[str, float | None]) -> Metric:
+    """A gauge of one value for each workspace that has one."""
+    family = _family(name, words, ["workspace"])
+    for workspace, value in values.items():
+        if value is not None:
+            family.add_metric([workspace], value)
+    return family
 
 
 def gauge(name: str, words: str, value: float = 1, **labels: str) -> Metric:

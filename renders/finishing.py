@@ -12,8 +12,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from renders import budget, counting, log_context, media, signals
-from renders.client import SumeClient
 from renders.conf import conf
+from renders.connections import Clients
 from renders.exceptions import NotFound, SumeError
 from renders.holding import holding
 from renders.lease import Leases
@@ -32,23 +32,23 @@ SIGNALS = {
 BACK_OFF_SECONDS = 2.0
 
 
-def finish(render_id: UUID, client: SumeClient, leases: Leases) -> list[Step]:
+def finish(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
     """Finish an ended render that is not handled yet; any other is left alone.
 
     Media that are still to be stored come first: then their step follows, and this one after it.
     """
     with holding(leases, str(render_id), conf.grace_seconds) as free:
-        return _finish(render_id, client) if free else []
+        return _finish(render_id, sume) if free else []
 
 
-def _finish(render_id: UUID, client: SumeClient) -> list[Step]:
+def _finish(render_id: UUID, sume: Clients) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
         return []
     log_context.note(job=render.sume_job_id)
     doing = "Fetching the result"
     try:
-        _fetch(render, client)
+        _fetch(render, sume)
         if conf.SAVE_MEDIA and media.missing(render.artifacts) is not None:
             return [Step("media", render_id)]
         doing = "A receiver"
@@ -70,11 +70,12 @@ def _next_unsent() -> list[Step]:
     return [Step("finish", pk)] if pk else []
 
 
-def _fetch(render: RenderJob, client: SumeClient) -> None:
+def _fetch(render: RenderJob, sume: Clients) -> None:
     """Get what Sume still holds about the render: the result, or the reason."""
+    name = render.workspace
     if render.status == Status.COMPLETED:
         if render.result is None:
-            found = budget.read(lambda: client.result(render.sume_job_id))
+            found = budget.read(name, lambda: sume(name).result(render.sume_job_id))
             render.result = {"artifacts": found.artifacts}
             if found.cost_usd_micros is not None:
                 render.cost_usd_micros = found.cost_usd_micros
@@ -88,7 +89,7 @@ def _fetch(render: RenderJob, client: SumeClient) -> None:
             )
     elif render.status == Status.FAILED and not render.error_code:
         try:
-            fault = budget.read(lambda: client.record_fault(render.sume_job_id))
+            fault = budget.read(name, lambda: sume(name).record_fault(render.sume_job_id))
             code, message = fault.code, fault.message
         except NotFound:
             ended = (timezone.now() - (render.finished_at or timezone.now())).total_seconds()
@@ -115,7 +116,8 @@ def _count(render: RenderJob) -> None:
     """A render that is handled, which happens once."""
     counting.count("ended", status=render.status, kind=render.kind)
     if render.cost_usd_micros:
-        counting.count("cost_usd", render.cost_usd_micros, kind=render.kind)
+        micros, workspace = render.cost_usd_micros, render.workspace
+        counting.count("cost_usd", micros, workspace=workspace, kind=render.kind)
     for stage, begin, end in (
         ("at_sume", render.submitted_at, render.finished_at),
         ("finishing", render.finished_at, render.handled_at),

@@ -13,15 +13,16 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
-from renders import services
+from renders import choosing, services
+from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.states import Kind
 from renders.validation import (
-    REQUEST_FIELDS,
     JsonError,
     clean_request,
     parse_json,
     request_errors,
+    request_fields,
 )
 from renders.widgets import JsonEditor, KindChoice
 
@@ -29,6 +30,19 @@ from renders.widgets import JsonEditor, KindChoice
 def new_token() -> str:
     """A token for one showing of a form."""
     return secrets.token_urlsafe(18)
+
+
+def add_workspaces(form: Any) -> None:
+    """Let the form's person choose a workspace, if there are several and they may; and say what
+    each kind costs about, if that is known.
+    """
+    form.fields["kind"].widget.prices = choosing.prices(form.user)
+    if names := choosing.choices(form.user):
+        form.fields["workspace"] = forms.ChoiceField(
+            choices=[(name, name) for name in names],
+            required=False,
+            help_text="The Sume account that makes it and is billed.",
+        )
 
 
 class ParamsBoundField(forms.BoundField):
@@ -88,6 +102,7 @@ class TokenForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["token"] = new_token()
+        add_workspaces(self)
 
     def clean_prompt(self) -> str:
         """Browsers send line ends as CR LF."""
@@ -96,11 +111,16 @@ class TokenForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Errors at their fields; then find out whether this form was sent before."""
         data = self.cleaned_data
-        fields = {name: data[name] for name in REQUEST_FIELDS if name in data}
+        fields = {name: data[name] for name in request_fields() if name in data}
         for error in request_errors(fields):
             self.add_error(error.field, error.message)
         if "token" in self.errors:
             self._renew_token()
+        if not (self.errors or fields.get("workspace")):
+            try:
+                choosing.choose(self.user)
+            except InvalidRender as error:
+                self.add_error(None, error.message)
         if not self.errors:
             self.request = clean_request(**fields)
             self._find_known()
@@ -171,8 +191,8 @@ class RenderForm(TokenForm):
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
         self.user = user
+        super().__init__(*args, label_suffix="", **kwargs)
         if not user.is_staff:
             del self.fields["priority"]
 

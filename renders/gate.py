@@ -3,7 +3,8 @@
 The database decides, so neither an empty Redis nor a killed worker makes anybody forget. Redis
 spares it: a pause is read there by everybody who comes while it lasts.
 
-Reads and writes have a gate each. After a refusal of the key or the account (401, 402, 403) one
+Each workspace has a gate for its reads and one for its writes, and none of them holds up
+another's. After a refusal of the key or the account (401, 402, 403) one
 request at a time tries whether it is mended; the pauses between them grow.
 """
 
@@ -14,12 +15,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from renders import workspaces
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, redis_client, uses_redis
-from renders.exceptions import BackOff, Closed, SumeError
+from renders.exceptions import BackOff, Closed, Paused, SumeError
 from renders.models import Gate
+from renders.models.gates import key_of
 from renders.pacing import back_off
 from renders.states import Sort
 
@@ -41,18 +45,20 @@ OPEN_MILLISECONDS = 1000
 # --- Pauses ---------------------------------------------------------------------------------
 
 
-def closed(sort: Sort, now: datetime) -> Closed | None:
+def closed(workspace: str, sort: Sort, now: datetime) -> Closed | None:
     """The pause that holds now, or None. A quick look, without a lock."""
-    told = kept(sort, now)
-    return told if isinstance(told, Closed) else shut(Gate.objects.filter(pk=sort).first(), now)
+    if unknown := workspaces.missing(workspace):
+        return unknown
+    told = kept(workspace, sort, now)
+    return told if isinstance(told, Closed) else shut(row_of(workspace, sort), now)
 
 
-def kept(sort: Sort, now: datetime) -> Closed | Open | None:
+def kept(workspace: str, sort: Sort, now: datetime) -> Closed | Open | None:
     """What Redis knows: a pause, or that a moment ago there was none; None if it knows nothing."""
     if not uses_redis():
         return None
     try:
-        told = redis_client().get(KEY + sort)
+        told = redis_client().get(KEY + key_of(workspace, sort))
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the database is asked.", type(error).__name__)
         return None
@@ -83,14 +89,16 @@ def trying(gate: Gate, now: datetime) -> bool:
     return bool(gate.probe_until and now < gate.probe_until <= longest)
 
 
-def pause(sort: Sort, error: SumeError, seconds: float | None = None) -> datetime:
+def pause(workspace: str, sort: Sort, error: SumeError, seconds: float | None = None) -> datetime:
     """Close the gate for everybody, and say until when; a pause that lasts longer stays.
 
     Without `seconds`, for as long as Sume asks, else for a span that doubles while it goes on.
     """
     with transaction.atomic():
-        gate = lock(sort)
+        gate = lock(workspace, sort)
         now = timezone.now()
+        known = workspaces.find(workspace) if isinstance(error, Paused) else None
+        gate.key_mark = known.key_mark if known else ""  # a 429 is no word about the key
         if seconds is None:
             seconds = _span(gate, error, now)
         until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
@@ -105,8 +113,8 @@ def pause(sort: Sort, error: SumeError, seconds: float | None = None) -> datetim
             )  # fmt: skip
         gate.save()
     _tell(gate, now)
-    if not shut(Gate.objects.filter(pk=sort).first(), now):
-        _forget(sort)  # resumed between the commit and Redis
+    if not shut(row_of(workspace, sort), now):
+        _forget(gate.key)  # resumed between the commit and Redis
     return gate.paused_until
 
 
@@ -123,37 +131,52 @@ def _span(gate: Gate, error: SumeError, now: datetime) -> float:
     return conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
 
 
-def passed(sort: Sort) -> None:
+def passed(workspace: str, sort: Sort) -> None:
     """The request that tried was answered: everybody may go on."""
     # Not `paused_until`: that pause was over when the try began; a later one is another's.
-    Gate.objects.filter(pk=sort).update(refusals=0, probe_until=None)
-    logger.warning("Sume answers again: %s go on.", sort)
+    _rows(workspace, sort).update(refusals=0, probe_until=None)
+    logger.warning("Sume answers again: %s go on.", key_of(workspace, sort))
 
 
-def failed(sort: Sort) -> None:
+def failed(workspace: str, sort: Sort) -> None:
     """The request that tried got no clear answer: somebody else may try."""
-    Gate.objects.filter(pk=sort).update(probe_until=None)
+    _rows(workspace, sort).update(probe_until=None)
 
 
-def hold(user: object) -> None:
+def hold(workspace: str, user: object) -> None:
     """A person pauses the sending of renders; cancels and reads go on."""
     with transaction.atomic():
-        lock(Sort.WRITES)
-        Gate.objects.filter(pk=Sort.WRITES).update(held_at=timezone.now(), held_by=user)
+        lock(workspace, Sort.WRITES)
+        _rows(workspace, Sort.WRITES).update(held_at=timezone.now(), held_by=user)
 
 
-def resume() -> None:
+def resume(workspace: str) -> None:
     """A person lifts every pause. After a refusal one request tries first, as ever."""
-    Gate.objects.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
     for sort in Sort:
-        _forget(sort)
+        rows = _rows(workspace, sort)
+        rows.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
+        _forget(key_of(workspace, sort))
 
 
-def tell_open(sort: Sort) -> None:
+def try_new_key(workspace: str) -> bool:
+    """Where another key was refused than the one there is now, have this one tried at once."""
+    known, lifted = workspaces.find(workspace), False
+    for sort in Sort if known else ():
+        refused = _rows(workspace, sort).filter(refusals__gt=0, paused_until__gt=timezone.now())
+        for gate in refused.exclude(key_mark__in=["", known.key_mark if known else ""]):
+            # Not what was paused anew since.
+            same = refused.filter(key_mark=gate.key_mark)
+            lifted |= bool(same.update(paused_until=None, probe_until=None))
+            _forget(gate.key)
+            logger.warning("%s: another key than the refused one is there; it is tried.", gate)
+    return lifted
+
+
+def tell_open(workspace: str, sort: Sort) -> None:
     """Let nobody ask the database for a moment; a pause that somebody tells of goes before."""
     if uses_redis():
         with suppress(*REDIS_DOWN):
-            redis_client().set(KEY + sort, OPEN, nx=True, px=OPEN_MILLISECONDS)
+            redis_client().set(KEY + key_of(workspace, sort), OPEN, nx=True, px=OPEN_MILLISECONDS)
 
 
 def _tell(gate: Gate, now: datetime) -> None:
@@ -164,16 +187,16 @@ def _tell(gate: Gate, now: datetime) -> None:
     left = (gate.paused_until - now).total_seconds()
     kept = json.dumps([gate.paused_until.timestamp(), gate.code, gate.reason])
     try:
-        redis_client().set(KEY + gate.sort, kept, px=max(1, int(left * 1000)))
+        redis_client().set(KEY + gate.key, kept, px=max(1, int(left * 1000)))
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the database tells.", type(error).__name__)
 
 
-def _forget(sort: Sort) -> None:
+def _forget(key: str) -> None:
     if not uses_redis():
         return
     try:
-        redis_client().delete(KEY + sort)
+        redis_client().delete(KEY + key)
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): a pause in it ends in time.", type(error).__name__)
 
@@ -181,11 +204,25 @@ def _forget(sort: Sort) -> None:
 # --- The row -----------------------------------------------------------------------------
 
 
-def lock(sort: Sort) -> Gate:
+def note(workspace: str) -> None:
+    """Have a row for a workspace that is not configured: so people are shown that it is missing."""
+    Gate.objects.bulk_create([Gate(key=key_of(workspace, Sort.WRITES))], ignore_conflicts=True)
+
+
+def row_of(workspace: str, sort: Sort) -> Gate | None:
+    """The gate's row, without a lock; None as long as there was nothing to note."""
+    return _rows(workspace, sort).first()
+
+
+def _rows(workspace: str, sort: Sort) -> QuerySet[Gate]:
+    return Gate.objects.filter(pk=key_of(workspace, sort))
+
+
+def lock(workspace: str, sort: Sort) -> Gate:
     """The gate's row, locked until the transaction that this is called in ends."""
-    gates = Gate.objects.select_for_update().filter(pk=sort)
+    gates = _rows(workspace, sort).select_for_update()
     gate = gates.first()
     if gate is None:
-        Gate.objects.bulk_create([Gate(sort=sort)], ignore_conflicts=True)
+        Gate.objects.bulk_create([Gate(key=key_of(workspace, sort))], ignore_conflicts=True)
         gate = gates.get()
     return gate

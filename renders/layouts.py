@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from renders.validation import REQUEST_FIELDS, parse_json
+from renders.validation import parse_json, request_fields
 
 DELIMITERS = ",;\t"
-KNOWN = f"Known are: {', '.join(REQUEST_FIELDS)}."
 
 
 class Layout(StrEnum):
@@ -102,7 +101,12 @@ def _prompts(text: str) -> Found:
         yield number, {"prompt": line.strip()}
 
 
+def _known() -> str:
+    return f"Known are: {', '.join(request_fields())}."
+
+
 def _json_lines(text: str) -> Found:
+    known = set(request_fields())
     for number, line in _lines(text):
         try:
             value = parse_json(line)
@@ -111,8 +115,8 @@ def _json_lines(text: str) -> Found:
             continue
         if not isinstance(value, dict):
             yield number, Fault(number, 'A JSON object is needed: {"prompt": "A boat"}.')
-        elif unknown := sorted(repr(name) for name in value.keys() - set(REQUEST_FIELDS)):
-            yield number, Fault(number, f"Unknown fields: {', '.join(unknown)}. {KNOWN}")
+        elif unknown := sorted(repr(name) for name in value.keys() - known):
+            yield number, Fault(number, f"Unknown fields: {', '.join(unknown)}. {_known()}")
         else:
             yield number, value
 
@@ -126,7 +130,7 @@ def _table(text: str) -> Found:
     names = [name.strip().lower() for name in names]
     fault = _fault_of_names(names)
     if fault:
-        yield line, Fault(line, f"{fault} {KNOWN}")
+        yield line, Fault(line, f"{fault} {_known()}")
         return
     for line, cells in rows:
         if isinstance(cells, Fault):
@@ -141,7 +145,7 @@ def _table(text: str) -> Found:
 
 
 def _fault_of_names(names: list[str]) -> str:
-    unknown = [repr(name) for name in names if name not in REQUEST_FIELDS]
+    unknown = [repr(name) for name in names if name not in request_fields()]
     if not any(names):
         return "The first line must name the columns."
     if unknown:
@@ -175,7 +179,7 @@ def _rows(text: str) -> Iterator[tuple[int, Any]]:
 def _fields(line: int, cells: dict[str, str]) -> Found:
     """The values of a row; an empty cell says nothing."""
     fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell.strip()}
-    for name in fields.keys() & {"kind", "model", "priority"}:
+    for name in fields.keys() & {"kind", "model", "priority", "workspace"}:
         fields[name] = fields[name].strip()
     if "priority" in fields:
         digits = fields["priority"]

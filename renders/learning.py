@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from renders import workspaces
 from renders.conf import conf
 from renders.exceptions import BackOff, NotFound, SumeError
 from renders.models import RenderJob
@@ -45,10 +46,11 @@ def learn(render: RenderJob, answer: Answer, now: datetime) -> Goes | Ends:
         return _ended(answer.ending, answer)
     # Rarely where an event will tell. If one has told, it is here before the reads know it.
     awaits = render.by_webhook and not (render.asked_at or answer.ending)
+    account = workspaces.find(render.workspace) if awaits else None
     wait = clamp(
         answer.next_poll_after,
         default=conf.DEFAULT_POLL_SECONDS,
-        shortest=max(_shortest_wait(render, now), conf.webhook_poll_seconds if awaits else 0),
+        shortest=max(_shortest_wait(render, now), account.webhook_poll_seconds if account else 0),
         longest=conf.MAX_POLL_SECONDS,
     )
     return Goes(wait, answer.sume_status)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.core.cache import cache
@@ -18,11 +18,9 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from renders.attention import FAILED_READS
-from renders.conf import conf
-from renders.models import Gate, RenderJob
-from renders.queries import NEVER
-from renders.standing import GateStanding, gates
-from renders.states import TERMINAL, Sort, Status
+from renders.models import RenderJob
+from renders.standing import Figures, GateStanding, all_gates, figures
+from renders.states import TERMINAL, Status
 
 # A database that takes longer does not answer, as far as a monitor is concerned.
 LONGEST_SECONDS = 5.0
@@ -41,26 +39,17 @@ STATES = ("pending", "held", "submitting", "submitted", "unhandled")
 class Standing:
     """What the database tells now. Ages in seconds, 0 where there is nothing of that sort."""
 
-    jobs: dict[tuple[str, str], int]
-    """By state (of `STATES`) and kind; those with none are missing."""
-    ages: dict[str, float]
-    """Of the oldest that is pending, submitting, due to be read, unhandled."""
+    jobs: dict[tuple[str, str, str], int]
+    """By workspace, state (of `STATES`) and kind; those with none are missing."""
+    ages: dict[tuple[str, str], float]
+    """By workspace, of the oldest that is pending, submitting, due to be read, unhandled."""
+    failing_reads: dict[str, int]
+    """By workspace; those with none are missing."""
     ended: dict[str, int] | None
     """By status; None where counting takes too long."""
-    gates: list[GateStanding]
-    overdue: int
-    failing_reads: int
-    writes: int
-    capacity: int | None
+    accounts: dict[str, tuple[list[GateStanding], Figures]]
+    """Both gates of each workspace, and what counts against its limits."""
     at: datetime = field(default_factory=timezone.now)
-
-    @property
-    def in_flight(self) -> int:
-        """How many have a place at Sume."""
-        placed = sum(
-            n for (state, _), n in self.jobs.items() if state in {"submitting", "submitted"}
-        )
-        return placed - self.overdue
 
 
 def standing_in_time() -> Standing:
@@ -104,53 +93,42 @@ def standing() -> Standing:
     """Raises what the database raises, also where it takes too long."""
     now = timezone.now()
     with _at_most(LONGEST_SECONDS):
-        jobs, ages, overdue, failing = _jobs(now)
-        minute = RenderJob.objects.writes_around(now, 60)
-        return Standing(
-            jobs,
-            ages,
-            gates=gates(),
-            overdue=overdue,
-            failing_reads=failing,
-            writes=minute.order_by()[: conf.writes_per_minute].count(),
-            capacity=Gate.objects.filter(pk=Sort.WRITES).values_list("capacity", flat=True).first(),
-            ended=_ended(),
-            at=now,
-        )
+        found = _jobs(now)
+        accounts = {name: (gates, figures(name)) for name, gates in all_gates().items()}
+        return Standing(*found, ended=_ended(), accounts=accounts, at=now)
 
 
-def _jobs(now: datetime) -> tuple[dict[tuple[str, str], int], dict[str, float], int, int]:
+def _jobs(
+    now: datetime,
+) -> tuple[dict[tuple[str, str, str], int], dict[tuple[str, str], float], dict[str, int]]:
     renders = RenderJob.objects
-    found: dict[tuple[str, str], int] = {}
-    ages: dict[str, float] = {}
+    found: dict[tuple[str, str, str], int] = {}
+    ages: dict[tuple[str, str], float] = {}
 
     def look(state: str, rows: Any, oldest: str, **more: Any) -> list[dict[str, Any]]:
-        by_kind = rows.order_by().values("kind")
+        by_kind = rows.order_by().values("workspace", "kind")
         told = list(by_kind.annotate(number=Count("pk"), first=Min(oldest), **more))
-        found.update({(state, row["kind"]): row["number"] for row in told})
-        moments = [row["first"] for row in told if row["first"]]
-        ages[state] = max(0.0, (now - min(moments)).total_seconds()) if moments else 0.0
+        for row in told:
+            found[row["workspace"], state, row["kind"]] = row["number"]
+            age = (now - row["first"]).total_seconds() if row["first"] else 0.0
+            place = row["workspace"], state
+            ages[place] = max(0.0, age, ages.get(place, 0.0))
         return told
 
     look("pending", renders.waiting(), "created_at")
     look("held", renders.filter(status=Status.PENDING, held_at__isnull=False), "held_at")
     look("submitting", renders.filter(status=Status.SUBMITTING), "claimed_at")
     look("unhandled", renders.unhandled(), "finished_at")
-    hours = conf.OVERDUE_HOURS
-    late = Q(submitted_at__lte=now - timedelta(hours=hours) if hours else NEVER)
     submitted = look(
         "submitted",
         renders.filter(status=Status.SUBMITTED),
         "next_poll_at",
-        late=Count("pk", filter=late),
         failing=Count("pk", filter=Q(failed_reads__gte=FAILED_READS)),
     )
-    return (
-        found,
-        ages,
-        sum(row["late"] for row in submitted),
-        sum(row["failing"] for row in submitted),
-    )
+    failing: dict[str, int] = {}
+    for row in submitted:
+        failing[row["workspace"]] = failing.get(row["workspace"], 0) + row["failing"]
+    return found, ages, failing
 
 
 def _ended() -> dict[str, int] | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from renders import workspaces
 from renders.states import TERMINAL, Kind
 
 OTHER = "other"
@@ -19,13 +20,19 @@ class Meter:
 
     help: str
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_workspace: bool = False
+    """Whether it has the label `workspace` too, the first."""
     buckets: Sequence[float] = ()
     scale: int = 1
     """What is kept are whole numbers: so many stand for one of the unit that is shown."""
 
+    def known(self) -> dict[str, Sequence[str]]:
+        """All its labels, each with the values that it may have now."""
+        return {**({"workspace": workspaces.names()} if self.by_workspace else {}), **self.labels}
+
     def cells(self) -> list[tuple[str, ...]]:
         """All combinations of the labels' values, `other` apart."""
-        return list(product(*self.labels.values()))
+        return list(product(*self.known().values()))
 
 
 # Histograms keep their sums in millionths of a second.
@@ -37,6 +44,7 @@ COUNTERS: dict[str, Meter] = {
     "submits": Meter(
         "POSTs that ask for a job, by what came of them.",
         {"outcome": ["accepted", "idempotency_hit", *ERRORS]},
+        by_workspace=True,
     ),
     "reads": Meter(
         "Reads of a job's status, by what they told.",
@@ -47,7 +55,10 @@ COUNTERS: dict[str, Meter] = {
         {"status": [str(status) for status in TERMINAL], "kind": KINDS},
     ),
     "cost_usd": Meter(
-        "What handled renders cost, in US dollars.", {"kind": KINDS}, scale=MILLIONTHS
+        "What handled renders cost, in US dollars.",
+        {"kind": KINDS},
+        by_workspace=True,
+        scale=MILLIONTHS,
     ),
     "sweeps": Meter("Sweeps that were made."),
     "repairs": Meter(

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import Q
 
-from renders.queries import RenderQueries
+from renders.queries import RenderQueries, note_of
 
 ANY = Q()
 
@@ -92,6 +92,10 @@ class Moves(RenderQueries):
             pk for pk in passed_over if self._move(pk, states, event, where=where, **changes)
         ]
         return [*won, *one_by_one]
+
+    def log_post(self, pk: UUID, what: str, workspace: str) -> None:
+        """Add the line of one POST, which counts against that workspace's minute."""
+        self.log(pk, what, note_of(workspace))
 
     def log(self, pk: UUID, what: str, detail: str = "") -> None:
         """Add a line to the render's timeline."""

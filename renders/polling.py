@@ -13,9 +13,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from renders import budget, counting, log_context
-from renders.client import SumeClient
 from renders.conf import conf
-from renders.connections import REDIS_DOWN
+from renders.connections import REDIS_DOWN, Clients
 from renders.exceptions import Closed, SumeError
 from renders.learning import Answer
 from renders.lease import Leases
@@ -28,7 +27,7 @@ from renders.steps import Step
 logger = logging.getLogger(__name__)
 
 
-def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases) -> list[Step]:
+def poll(render_id: UUID, token: str | None, sume: Clients, leases: Leases) -> list[Step]:
     """Read the job's status once, if it is due and nobody else reads it.
 
     `token` is the lease this hop was handed, None to take a free one, or that of a hop which
@@ -54,7 +53,9 @@ def poll(render_id: UUID, token: str | None, client: SumeClient, leases: Leases)
         return [hop.hand_on(early)] if hop.leased or early <= conf.MIN_POLL_SECONDS else []
     answer: Answer
     try:
-        answer = budget.read(lambda: client.status(render.sume_job_id))
+        answer = budget.read(
+            render.workspace, lambda: sume(render.workspace).status(render.sume_job_id)
+        )
     except Closed as closed:
         return _postponed(render, hop, closed)
     except SumeError as error:
@@ -129,7 +130,8 @@ def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
     """Reads pause for all: this chain goes on afterwards, at a moment of its own."""
     assert render.next_poll_at is not None  # noqa: S101 (a constraint says so)
     now = timezone.now()
-    pause = (closed.until - now).total_seconds() if closed.until else 0.0
+    # Without an end it waits for the settings: there is no hurry.
+    pause = (closed.until - now).total_seconds() if closed.until else conf.MAX_POLL_SECONDS
     wait = clamp(
         max(0.0, pause) + random.uniform(0.5, 1) * conf.DEFAULT_POLL_SECONDS,  # noqa: S311
         default=0,

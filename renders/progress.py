@@ -7,7 +7,7 @@ from statistics import median
 from django.core.cache import cache
 from django.utils import timezone
 
-from renders import standing
+from renders import spending, standing
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
@@ -27,6 +27,8 @@ class Progress:
     before: int | None = None
     paused: bool = False
     """Nothing is sent now, this one neither."""
+    spent: bool = False
+    """For the month's budget is spent."""
 
     @property
     def is_late(self) -> bool:
@@ -44,8 +46,9 @@ def progress_of(render: RenderJob) -> Progress | None:
     before = None
     if render.status == Status.PENDING and not (conf.FAIR or render.not_before):
         before = RenderJob.objects.before_in_line(render).order_by()[: MOST_BEFORE + 1].count()
-    paused = render.status == Status.PENDING and standing.is_paused()
-    return Progress(now - render.created_at, before=before, paused=paused)
+    why = standing.why_paused(render.workspace) if render.status == Status.PENDING else None
+    spent = why is not None and why.code == spending.CODE
+    return Progress(now - render.created_at, before=before, paused=why is not None, spent=spent)
 
 
 def usual_span(kind: str) -> timedelta | None:

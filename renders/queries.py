@@ -10,6 +10,7 @@ from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
 
 from renders.hiding import fingerprint
 from renders.states import CANCELING, IN_FLIGHT, TERMINAL, WRITES, Status
+from renders.values import DEFAULT_WORKSPACE
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 # A person wants it canceled, and Sume certainly holds nothing for it.
@@ -39,8 +40,27 @@ def sees_all(user: Any) -> bool:
     return bool(user.is_staff and user.has_perm("renders.view_renderjob"))
 
 
+def note_of(workspace: str) -> str:
+    """What the timeline says beside a POST: whose account, if it is not the default one."""
+    return "" if workspace == DEFAULT_WORKSPACE else workspace
+
+
 class RenderQueries(models.QuerySet):
     """What the app asks the table."""
+
+    def workspace_of(self, pk: UUID) -> str | None:
+        """Which workspace a render belongs to; None where there is no such render."""
+        return self.filter(pk=pk).values_list("workspace", flat=True).first()
+
+    def their_workspaces(self) -> list[str]:
+        """The workspaces that these belong to: one look into an index for each."""
+        found: list[str] = []
+        rows = self.order_by("workspace").values_list("workspace", flat=True)
+        name = rows.first()
+        while name is not None:
+            found.append(name)
+            name = rows.filter(workspace__gt=name).first()
+        return found
 
     def pending(self) -> "RenderQueries":
         """Waiting to be sent."""
@@ -99,8 +119,8 @@ class RenderQueries(models.QuerySet):
             turns[None] = (served or NEVER, *turns[None][1:])
         return turns
 
-    def writes_around(self, now: datetime, window: float) -> "models.QuerySet[Any]":
-        """The timeline's lines that stand for one POST each, the newest first.
+    def writes_around(self, now: datetime, window: float, workspace: str) -> "models.QuerySet[Any]":
+        """The timeline's lines that stand for one POST of a workspace each, the newest first.
 
         Those of the last `window` seconds; what lies further ahead was written by a clock that
         was put back since.
@@ -108,7 +128,9 @@ class RenderQueries(models.QuerySet):
         from renders.models import RenderEvent
 
         span = timedelta(seconds=window)
-        events = RenderEvent.objects.using(self.db).filter(what__in=WRITES)
+        events = RenderEvent.objects.using(self.db).filter(
+            what__in=WRITES, detail=note_of(workspace)
+        )
         return events.filter(at__gt=now - span, at__lte=now + span).order_by("-at")
 
     def stuck_submitting(self, now: datetime, age: float) -> "RenderQueries":
@@ -131,6 +153,11 @@ class RenderQueries(models.QuerySet):
     def unhandled_late(self, now: datetime, grace: float) -> "RenderQueries":
         """Ended, and the finish is late by more than `grace` seconds."""
         return self.unhandled().filter(next_poll_at__lt=now - timedelta(seconds=grace))
+
+    def finishable(self, workspaces: Collection[str]) -> "RenderQueries":
+        """Those that nothing is missing for but what Sume tells these workspaces."""
+        known = Q(workspace__in=workspaces) | Q(sume_job_id="") | Q(result__isnull=False)
+        return self.filter(known)
 
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""
@@ -192,7 +219,7 @@ class RenderQueries(models.QuerySet):
         """Pending, and sent before this one where users do not take turns."""
         higher = Q(priority__gt=render.priority)
         older = Q(priority=render.priority, created_at__lt=render.created_at)
-        return self.waiting().filter(higher | older)
+        return self.waiting().filter(higher | older, workspace=render.workspace)
 
     def latest_spans(self, kind: str, number: int) -> list[timedelta]:
         """How long Sume took for the last `number` of this kind, the newest first."""

@@ -15,10 +15,11 @@ from uuid import UUID
 from django.db import close_old_connections
 from django.utils import timezone
 
-from renders import budget, counting, log_context, tallies
+from renders import budget, counting, log_context, tallies, workspaces
 from renders.client import SumeClient
+from renders.connections import Clients
 from renders.due import Held, Queue
-from renders.exceptions import OutcomeUnknown, Paused, SumeError
+from renders.exceptions import Closed, OutcomeUnknown, Paused, SumeError, UnknownWorkspace
 from renders.learning import Answer
 from renders.outages import DATABASE_FAILS, in_words
 from renders.recording import Next, record_many
@@ -40,6 +41,8 @@ SHORTEST_REST_SECONDS = 0.25
 class _Asked:
     held: Held
     probe: bool
+    client: SumeClient
+    """That of the render's own workspace."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,18 @@ class Reader:
     def __init__(
         self,
         queue: Queue,
-        client: SumeClient,
+        sume: Clients,
         *,
         slots: int,
         follow: Callable[[Sequence[Step]], None],
     ) -> None:
         self._queue = queue
-        self._client = client
+        self._sume = sume
         self._follow = follow
         self._threads: Threads[_Asked, _Answered] = Threads(self._ask, slots, "read")
         self._under_way: set[UUID] = set()
         self._look_at = self._write_at = 0.0  # on the monotonic clock
+        self._resting: dict[str, float] = {}  # workspaces that may not be read until then
 
     @property
     def busy(self) -> int:
@@ -122,38 +126,63 @@ class Reader:
 
     def _begin(self) -> None:
         limit, start = min(self._threads.free, BATCH), time.monotonic()
-        held = self._queue.take(limit)
+        self._resting = {name: until for name, until in self._resting.items() if until > start}
+        held = self._queue.take(limit, self._resting.keys())
         due = self._queue.next_due
         wait = min(float("inf") if due is None else due - time.time(), self._queue.idle_seconds)
         self._look_at = start + (wait if len(held) == limit else max(wait, GATHER_SECONDS))
         # Redis went away or came back: what one queue gave, the other gives again.
         held = [one for one in held if one.render.pk not in self._under_way]
-        if not held:
-            return
+        theirs: dict[str, list[Held]] = {}
+        for one in held:
+            theirs.setdefault(one.render.workspace, []).append(one)
+        while theirs:
+            workspace = next(iter(theirs))
+            try:
+                rest, closed = self._read(workspace, theirs[workspace])
+            except DATABASE_FAILS:
+                left = [one for some in theirs.values() for one in some]
+                self._queue.give_back(left, SHORTEST_REST_SECONDS)
+                raise
+            del theirs[workspace]
+            if rest:
+                self._rest(workspace, rest, closed, start)
+        if self._resting and not set(workspaces.names()) - self._resting.keys():
+            self._look_at = min(self._resting.values())
+
+    def _read(self, workspace: str, held: list[Held]) -> tuple[list[Held], Closed | None]:
+        """Begin the reads of one workspace; those that are not allowed now, and why."""
+        admission = budget.admit(workspace, len(held))
+        if not admission.count:
+            return held, admission.closed
         try:
-            admission = budget.admit(len(held))
-        except DATABASE_FAILS:
-            self._queue.give_back(held, SHORTEST_REST_SECONDS)
-            raise
+            client = self._sume(workspace)
+        except UnknownWorkspace as error:
+            return held, error
         now = timezone.now()
         for one in held[: admission.count]:
             if since := one.render.next_poll_at:
                 counting.observe("poll_lateness_seconds", (now - since).total_seconds())
             self._under_way.add(one.render.pk)
-            self._threads.put(_Asked(one, admission.probe))
-        if rest := held[admission.count :]:
-            until = admission.closed.until if admission.closed else None
-            left = (until - timezone.now()).total_seconds() if until else 0.0
-            seconds = min(max(left, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS)
-            self._queue.give_back(rest, seconds)
-            self._look_at = start + seconds
+            self._threads.put(_Asked(one, admission.probe, client))
+        return held[admission.count :], admission.closed
+
+    def _rest(self, workspace: str, rest: list[Held], closed: Closed | None, start: float) -> None:
+        """Give these back; the other workspaces are read meanwhile."""
+        until = closed.until if closed else None
+        left = (until - timezone.now()).total_seconds() if until else 0.0
+        if isinstance(closed, UnknownWorkspace):
+            left = LONGEST_REST_SECONDS
+        seconds = min(max(left, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS)
+        self._queue.give_back(rest, seconds)
+        self._resting[workspace] = start + seconds
 
     def _ask(self, asked: _Asked) -> _Answered:
         answer: Answer
         render = asked.held.render
         with log_context.about(render=render.pk, job=render.sume_job_id):
             try:
-                answer = self._client.status(render.sume_job_id)
+                answer = asked.client.status(render.sume_job_id)
             except SumeError as error:
                 answer = error
             except Exception as error:
@@ -164,25 +193,27 @@ class Reader:
 
     def _write(self, found: Sequence[_Answered]) -> None:
         self._under_way.difference_update(one.asked.held.render.pk for one in found)
-        told = False
+        told: set[str] = set()
         for one in found:
+            workspace = one.asked.held.render.workspace
             error = one.answer if isinstance(one.answer, SumeError) else None
             refused = isinstance(error, Paused)
-            if one.asked.probe or (refused and not told):
-                budget.answered(one.asked.probe, error)
-            told |= refused  # one tells for all that were on their way
+            if one.asked.probe or (refused and workspace not in told):
+                budget.answered(workspace, one.asked.probe, error)
+            if refused:
+                told.add(workspace)  # one tells for all that were on their way
         following = record_many(
             [(one.asked.held.render, one.answer) for one in found], [one.at for one in found]
         )
         # What could not be written down is due again when the lease is over.
         written = [
-            (one.asked.held, told)
-            for one, told in zip(found, following, strict=True)
-            if told is not None
+            (one.asked.held, what)
+            for one, what in zip(found, following, strict=True)
+            if what is not None
         ]
-        self._queue.settle([(held, told.wait) for held, told in written if _is_ours(told)])
-        self._queue.let_go([held for held, told in written if not _is_ours(told)])
-        if steps := [step for _, told in written for step in told.steps]:
+        self._queue.settle([(held, what.wait) for held, what in written if _is_ours(what)])
+        self._queue.let_go([held for held, what in written if not _is_ours(what)])
+        if steps := [step for _, what in written for step in what.steps]:
             self._follow(steps)
 
 

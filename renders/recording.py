@@ -45,7 +45,11 @@ def record(render: RenderJob, answer: Answer) -> Next:
     _complain(render, answer, learned)
     if isinstance(learned, Ends):
         told = _end(render, learned, now)
-        return replace(told, steps=[*told.steps, *claims.next_in_line()]) if told.ended else told
+        return (
+            replace(told, steps=[*told.steps, *claims.next_in_line(render.workspace)])
+            if told.ended
+            else told
+        )
     return _go_on(render, learned, now)
 
 
@@ -87,11 +91,12 @@ def record_many(
         None if told is None else _apart(render, what_follows, render, answer, told)
         for (render, answer), told in told_of
     ]
-    # However many places are free now: each claim starts the next.
-    for one in reversed(following):
-        if one and one.ended:
-            one.steps.extend(claims.next_in_line())
-            break
+    # However many places are free now: each claim starts the next of its workspace.
+    begun: set[str] = set()
+    for (render, _), one in zip(reversed(answers), reversed(following), strict=True):
+        if one and one.ended and render.workspace not in begun:
+            begun.add(render.workspace)
+            one.steps.extend(claims.next_in_line(render.workspace))
     return following
 
 
@@ -157,8 +162,9 @@ def _after(render: RenderJob, told: Goes, wait: float) -> Next:
 def cancel_if_asked(render: RenderJob) -> list[Step]:
     """The step that asks Sume to cancel, where a person wants that and has no answer yet."""
     # Where no POST may be sent now, no message either: the next read looks again.
-    unanswered = render.cancel_requested_at and not render.cancel_answered_at
-    return [Step("cancel", render.pk)] if unanswered and claims.cancels_left() else []
+    if not render.cancel_requested_at or render.cancel_answered_at:
+        return []
+    return [Step("cancel", render.pk)] if claims.cancels_left(render.workspace) else []
 
 
 def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
@@ -176,7 +182,7 @@ def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
         return _lost()
     logger.info("Render %s %s.", render.pk, told.status)
     # Its place at Sume is free for the next in line.
-    admission.freed()
+    admission.freed(render.workspace)
     return Next(None, [Step("finish", render.pk)], ended=True)
 
 

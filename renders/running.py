@@ -25,8 +25,8 @@ from renders import (
     sweep,
     tallies,
 )
-from renders.client import SumeClient
 from renders.conf import conf
+from renders.connections import Clients
 from renders.crew import Crew
 from renders.due import TableQueue
 from renders.lease import Unshared
@@ -51,11 +51,11 @@ class Runner:
     """The steps of renders. `awakened` tells whether somebody has something to do for us."""
 
     def __init__(
-        self, client: SumeClient, *, slots: int, awakened: Callable[[], bool] = lambda: False
+        self, sume: Clients, *, slots: int, awakened: Callable[[], bool] = lambda: False
     ) -> None:
-        self._client = client
+        self._sume = sume
         self._awakened = awakened
-        self._reader = Reader(TableQueue(), client, slots=slots, follow=self._put)
+        self._reader = Reader(TableQueue(), sume, slots=slots, follow=self._put)
         self._workers = Crew(self._take, WORKERS, "work")
         self._savers = Crew(self._take, SAVERS, "save")
         self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
@@ -113,8 +113,8 @@ class Runner:
             pruning.prune()
         if now >= self._look_at or self._awakened():
             self._look_at = now + LOOK_SECONDS
-            submits = not self._workers.has("submit")
-            self._put(backlog.find(submits=submits, finishes=self._workers.free))
+            starting = self._workers.all_of("submit")
+            self._put(backlog.find(starting=starting, finishes=self._workers.free))
 
     def _start(self) -> None:
         while not self._early.empty():
@@ -147,10 +147,10 @@ class Runner:
             claim = submission.begin(step.render_id)
             for following in claim.steps:
                 self._early.put(following)  # the next one starts while this one is on its way
-            return submission.send(claim, self._client)
+            return submission.send(claim, self._sume)
         if step.do == "cancel":
-            return cancellation.cancel(step.render_id, self._client)
+            return cancellation.cancel(step.render_id, self._sume)
         RenderJob.objects.mark_swept([step.render_id], timezone.now())  # it may have waited
         if step.do == "media":
             return saving.save(step.render_id, Unshared())
-        return finishing.finish(step.render_id, self._client, Unshared())
+        return finishing.finish(step.render_id, self._sume, Unshared())

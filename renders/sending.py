@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.models import F, Q
 
 from renders.moves import Moves
-from renders.queries import WITHDRAWN, RenderQueries
+from renders.queries import WITHDRAWN, RenderQueries, note_of
 from renders.states import SENDING, Status
 
 # Where places are many, the one named is looked for among so many of the first in line.
@@ -18,13 +18,14 @@ MOST_AHEAD = 1_000
 class Sending(Moves):
     """What happens to a row until Sume holds its job."""
 
-    def claim(self, pk: UUID, now: datetime) -> bool:
-        """pending → submitting."""
+    def claim(self, pk: UUID, now: datetime, workspace: str) -> bool:
+        """pending → submitting, if it is of this workspace."""
         return self._move(
             pk,
             [Status.PENDING],
-            (SENDING, ""),
+            (SENDING, note_of(workspace)),
             where=~WITHDRAWN
+            & Q(workspace=workspace)
             & Q(held_at__isnull=True)
             & (Q(not_before__isnull=True) | Q(not_before__lte=now)),
             status=Status.SUBMITTING,
@@ -33,23 +34,30 @@ class Sending(Moves):
         )
 
     def claim_next(
-        self, line: RenderQueries, now: datetime, named: UUID, *, within: int, limit: int
+        self,
+        line: RenderQueries,
+        now: datetime,
+        named: UUID,
+        *,
+        workspace: str,
+        within: int,
+        limit: int,
     ) -> list[UUID]:
-        """Claim up to `limit`, and no more than `within`, the first in line; `named` before the
-        others, if it is among the first `within`.
+        """Claim up to `limit`, and no more than `within`, the first in a workspace's line; `named`
+        before the others, if it is among the first `within`.
 
         By statements that pass over rows which others hold, where the database can; elsewhere each
         by a conditional UPDATE. No two callers get one row.
         """
-        most = min(limit, within)
+        line, most = line.filter(workspace=workspace), min(limit, within)
         turns = line.values("pk")[: min(within, MOST_AHEAD)]
         its_turn = line.filter(pk=named, pk__in=turns)
         if not connections[self.db].features.has_select_for_update_skip_locked:
             wanted = dict.fromkeys([*its_turn.pks(1), *line.pks(most)])
-            return [pk for pk in list(wanted)[:most] if self.claim(pk, now)]
-        taken = self._claim_unlocked(its_turn[:1], now)
+            return [pk for pk in list(wanted)[:most] if self.claim(pk, now, workspace)]
+        taken = self._claim_unlocked(its_turn[:1], now, workspace)
         if len(taken) < most:  # where others hold some of the first, whoever comes after them
-            taken += self._claim_unlocked(line[: most - len(taken)], now)
+            taken += self._claim_unlocked(line[: most - len(taken)], now, workspace)
         return taken
 
     def freeze_request(self, pk: UUID, path: str, body: str, *, by_webhook: bool = False) -> bool:
@@ -173,11 +181,21 @@ class Sending(Moves):
             for is_known, words in ((True, known), (False, unknown))
         )
 
-    def recall(self) -> int:
-        """Let all that wait after a refusal be sent as soon as there is room."""
-        return self.waiting().filter(not_before__isnull=False).update(not_before=None)
+    def recall(self, workspace: str) -> int:
+        """Let all of it that wait after a refusal be sent as soon as there is room."""
+        theirs = self.waiting().filter(workspace=workspace, not_before__isnull=False)
+        return theirs.update(not_before=None)
 
-    def _claim_unlocked(self, picked: RenderQueries, now: datetime) -> list[UUID]:
+    def begin_anew(self, workspace: str, made_before: datetime, now: datetime, limit: int) -> int:
+        """Give up to `limit` that wait for their workspace the time of new ones; how many got it.
+
+        Not those that Sume may hold: a key is good for its time and no longer.
+        """
+        waiting = self.filter(workspace=workspace).expired(made_before)
+        pks = waiting.filter(outcome_unknown_at__isnull=True).pks(limit)
+        return self.waiting().filter(pk__in=pks).update(released_at=now)
+
+    def _claim_unlocked(self, picked: RenderQueries, now: datetime, workspace: str) -> list[UUID]:
         """pending → submitting in one statement, past all rows that somebody else holds."""
         from renders.models import RenderEvent
 
@@ -192,7 +210,7 @@ class Sending(Moves):
                 f"submit_attempts = submit_attempts + 1 "
                 f"FROM chosen WHERE {table}.id = chosen.id RETURNING {table}.id) "
                 f"INSERT INTO {events} (render_id, at, what, detail) "
-                f"SELECT id, %s, %s, '' FROM taken RETURNING render_id",
-                [*values, Status.SUBMITTING, now, now, SENDING],
+                "SELECT id, %s, %s, %s FROM taken RETURNING render_id",
+                [*values, Status.SUBMITTING, now, now, SENDING, note_of(workspace)],
             )
             return [pk for (pk,) in cursor.fetchall()]

@@ -5,19 +5,19 @@ transaction that is rolled back never existed, and one made while the broker is 
 the sweep.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import checking, claims, gate, scheduling
+from renders import checking, choosing, claims, gate, scheduling, workspaces
 from renders.exceptions import InvalidRender
-from renders.models import RenderEvent, RenderJob, WebhookEvent
+from renders.models import RenderEvent, RenderJob
 from renders.states import Kind, Status
 from renders.steps import Step
-from renders.validation import REQUEST_FIELDS, clean_request
+from renders.validation import REQUEST_FIELDS, WORKSPACE_FIELD, clean_request
 
 # Messages for renders that are made together.
 STARTERS = 10
@@ -36,11 +36,13 @@ def create_render(
     user: Any = None,
     priority: int = 0,
     reference: str | None = None,
+    workspace: str | None = None,
 ) -> RenderJob:
     """Store one render and have it sent to Sume once the transaction commits.
 
     `params` are further fields of the request (a JSON object). `reference` is the caller's own
-    unique name: a second call with the same one returns the render of the first.
+    unique name: a second call with the same one returns the render of the first. `workspace` is the
+    name of a Sume account; None: the user's own.
     Raises `InvalidRender`; nothing is stored then.
     """
     request = {
@@ -50,6 +52,7 @@ def create_render(
         "params": params,
         "priority": priority,
         "reference": reference,
+        "workspace": workspace,
     }
     return create_renders([request], user=user)[0]
 
@@ -59,11 +62,16 @@ def create_renders(requests: Iterable[Mapping[str, Any]], *, user: Any = None) -
 
     Raises `InvalidRender` for the first bad one; nothing is stored then.
     """
-    return store([new_render(request, user=user) for request in requests])
+    choose = choosing.remembering()
+    return store([new_render(request, user=user, choose=choose) for request in requests])
 
 
 def new_render(
-    request: Mapping[str, Any], *, user: Any = None, retry_of: RenderJob | None = None
+    request: Mapping[str, Any],
+    *,
+    user: Any = None,
+    retry_of: RenderJob | None = None,
+    choose: Callable[[Any], str] = choosing.choose,
 ) -> RenderJob:
     """A render that is not stored yet. Raises `InvalidRender`."""
     if not isinstance(request, Mapping):
@@ -72,10 +80,12 @@ def new_render(
     owner = fields.pop("user", None) or user
     if isinstance(fields.get("params"), Mapping):
         fields["params"] = dict(fields["params"])
-    unknown = sorted(map(repr, fields.keys() - set(REQUEST_FIELDS)))
+    unknown = sorted(map(repr, fields.keys() - {*REQUEST_FIELDS, WORKSPACE_FIELD}))
     if unknown:
         raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
     cleaned = clean_request(fields.pop("prompt", ""), **fields)
+    if WORKSPACE_FIELD not in cleaned:
+        cleaned[WORKSPACE_FIELD] = choose(owner)
     return RenderJob(**cleaned, created_by=owner, retry_of=retry_of)
 
 
@@ -98,7 +108,10 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
             [RenderEvent(render=render, what="created") for render in new], batch_size=ROWS
         )
         # Each claim starts the next, so a few messages set a long line going.
-        _on_commit(*(Step("submit", render.pk) for render in new[:starters]))
+        firsts = {render.workspace: render for render in reversed(new)}
+        lines = firsts.values() if workspaces.several() else ()
+        begun = {render.pk: render for render in [*new[:starters], *lines]}
+        _on_commit(*(Step("submit", pk) for pk in begun))
     return stored
 
 
@@ -177,6 +190,9 @@ def new_retry(original: RenderJob, user: Any) -> RenderJob:
     request = {
         name: getattr(original, name) for name in ("prompt", "kind", "model", "params", "priority")
     }
+    if missing := workspaces.missing(original.workspace):
+        raise InvalidRender("render", f"It cannot be retried now. {missing}")
+    request["workspace"] = original.workspace  # of anybody's: whose bill it was
     retry = new_render(request, user=user, retry_of=original)
     retry.created_by_id = original.created_by_id or retry.created_by_id
     return retry
@@ -198,38 +214,18 @@ def check_now(pks: Iterable[UUID]) -> int:
     return asked
 
 
-def take_event(event_id: str, *, type: str, job_id: str) -> bool:
-    """Keep an event of Sume's and have its job read at once; False if it came before.
-
-    Kept and asked for in one transaction: an event that is known is never without its read.
+def pause_sending(workspace: str, user: Any = None) -> None:
+    """Send no render of a workspace until `resume_sending`; what Sume holds is read and may be
+    canceled.
     """
-    with transaction.atomic():
-        if not WebhookEvent.objects.record(event_id, type=type, job_id=job_id):
-            return False
-        if job_id and not _check_job(job_id, type):
-            # The answer to its submit may just be written down: whoever writes it looks for
-            # events afterwards, and here the row is looked for again.
-            transaction.on_commit(lambda: _check_job(job_id, type), robust=True)
-    return True
+    gate.hold(workspace, user)
 
 
-def _check_job(job_id: str, told: str) -> int:
-    waiting = RenderJob.objects.filter(sume_job_id=job_id, status=Status.SUBMITTED).pks(BATCH)
-    for pk in waiting:
-        RenderJob.objects.log(pk, "webhook", told)
-    return check_now(waiting)
-
-
-def pause_sending(user: Any = None) -> None:
-    """Send no render until `resume_sending`; what Sume holds is read and may be canceled."""
-    gate.hold(user)
-
-
-def resume_sending() -> None:
-    """End every pause, and the waits of renders that were put back."""
-    gate.resume()
-    RenderJob.objects.recall()
-    _on_commit(*claims.next_in_line())
+def resume_sending(workspace: str) -> None:
+    """End every pause of a workspace, and the waits of its renders that were put back."""
+    gate.resume(workspace)
+    RenderJob.objects.recall(workspace)
+    _on_commit(*claims.next_in_line(workspace))
 
 
 def _on_commit(*steps: Step) -> None:

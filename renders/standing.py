@@ -1,15 +1,18 @@
 """How it stands, in figures for people: the gates, the minute, the line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from renders import claims, gate
+from renders import gate, loads, spending, workspaces
 from renders.conf import conf
+from renders.exceptions import Closed, UnknownWorkspace
 from renders.models import Gate, RenderJob
+from renders.models.gates import key_of
 from renders.queries import RenderQueries
-from renders.states import Sort
+from renders.states import Sort, Status
 
 
 @dataclass(frozen=True)
@@ -39,51 +42,92 @@ class Figures:
     capacity: int | None
     capacity_at: datetime | None
     overdue: int
+    spent: int | None = None
+    """This month, in millionths of a dollar; None where there is no budget."""
+    budget: int = 0
 
 
-def gates() -> list[GateStanding]:
-    """Both gates, as the database tells."""
+def all_gates() -> dict[str, list[GateStanding]]:
+    """Both gates of each workspace that is configured, and of others in which something waits or
+    runs still; as the database tells.
+    """
+    rows = {row.key: row for row in Gate.objects.all()}
+    known = workspaces.names()
+    gone = {row.workspace for row in rows.values()}.difference(known)
+    names = [*known, *(name for name in sorted(gone) if _is_open(name))]
+    return {name: _both(name, rows) for name in names}
+
+
+def all_workspaces() -> list[str]:
+    """Their names, the default one first."""
+    return list(all_gates())
+
+
+def gates(workspace: str) -> list[GateStanding]:
+    """Both gates of a workspace, as the database tells."""
+    keys = [key_of(workspace, sort) for sort in Sort]
+    return _both(workspace, {row.key: row for row in Gate.objects.filter(pk__in=keys)})
+
+
+def _both(workspace: str, rows: Mapping[str, Gate]) -> list[GateStanding]:
     now = timezone.now()
-    rows = {row.sort: row for row in Gate.objects.all()}
-    return [_standing(sort, rows.get(sort), now) for sort in Sort]
+    known = [(sort, rows.get(key_of(workspace, sort))) for sort in Sort]
+    return [_standing(workspace, sort, row, now) for sort, row in known]
 
 
-def is_paused() -> bool:
-    """Whether nothing is sent to Sume now, as the database tells: no page waits for Redis."""
-    row = Gate.objects.filter(pk=Sort.WRITES).first()
-    return gate.shut(row, timezone.now()) is not None
+def _is_open(workspace: str) -> bool:
+    theirs = RenderJob.objects.filter(workspace=workspace)
+    return theirs.waiting().exists() or theirs.filter(status=Status.SUBMITTED).exists()
 
 
-def _standing(sort: Sort, row: Gate | None, now: datetime) -> GateStanding:
+def why_paused(workspace: str) -> Closed | None:
+    """Why nothing is sent to Sume now, as the database tells: no page waits for Redis."""
+    row = gate.row_of(workspace, Sort.WRITES)
+    return _shut(workspace, Sort.WRITES, row, timezone.now())
+
+
+def _shut(workspace: str, sort: Sort, row: Gate | None, now: datetime) -> Closed | None:
+    limits = workspaces.find(workspace)
+    if limits is None:
+        return UnknownWorkspace(workspace)
     closed = gate.shut(row, now)
-    if row is None or not (closed or row.refusals):
+    return closed or (spending.closed(limits, now) if sort == Sort.WRITES else None)
+
+
+def _standing(workspace: str, sort: Sort, row: Gate | None, now: datetime) -> GateStanding:
+    closed = _shut(workspace, sort, row, now)
+    if not closed and not (row and row.refusals):
         return GateStanding(sort)
     return GateStanding(
         sort,
         closed=closed is not None,
         trying=closed is None,
-        code=closed.code if closed else row.code,
-        reason=str(closed) if closed else row.reason,
+        code=closed.code if closed else row.code if row else "",
+        reason=str(closed) if closed else row.reason if row else "",
         until=closed.until if closed else None,
-        refusals=row.refusals,
-        held=row.held_at is not None,
+        refusals=row.refusals if row else 0,
+        held=bool(row and row.held_at),
     )
 
 
-def figures() -> Figures:
-    """What the limits are, and how much of them is used."""
+def figures(workspace: str) -> Figures:
+    """What the limits of a workspace are, and how much of them is used."""
     now = timezone.now()
-    row = Gate.objects.filter(pk=Sort.WRITES).first()
-    minute = RenderJob.objects.writes_around(now, 60)
+    limits, row = workspaces.find(workspace), gate.row_of(workspace, Sort.WRITES)
+    theirs = RenderJob.objects.filter(workspace=workspace)
+    most = limits.writes_per_minute if limits else 0
+    minute = RenderJob.objects.writes_around(now, 60, workspace)
     return Figures(
-        waiting=RenderJob.objects.waiting().count(),
-        in_flight=claims.in_flight(now),
-        max_in_flight=conf.max_in_flight,
-        writes=minute[: conf.writes_per_minute].count(),
-        writes_per_minute=conf.writes_per_minute,
+        waiting=theirs.waiting().count(),
+        in_flight=loads.in_flight(workspace, now),
+        max_in_flight=limits.max_in_flight if limits else None,
+        writes=minute[:most].count(),
+        writes_per_minute=most,
         capacity=row.capacity if row else None,
         capacity_at=row.capacity_at if row else None,
-        overdue=overdue(RenderJob.objects.all()).count(),
+        overdue=overdue(theirs).count(),
+        spent=spending.spent(limits, now) if limits and limits.budget_usd_micros else None,
+        budget=limits.budget_usd_micros if limits else 0,
     )
 
 

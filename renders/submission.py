@@ -14,11 +14,21 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from renders import admission, checking, claims, counting, gate, log_context, signals
+from renders import (
+    admission,
+    checking,
+    claims,
+    counting,
+    gate,
+    log_context,
+    signals,
+    workspaces,
+)
 from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
-from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError
+from renders.connections import Clients
+from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError, UnknownWorkspace
 from renders.models import RenderJob, WebhookEvent
 from renders.pacing import back_off, clamp
 from renders.replies import Accepted
@@ -41,10 +51,10 @@ LONGEST_WAIT_SECONDS = 120.0
 LONGEST_MESSAGE_SECONDS = 900.0
 
 
-def submit(render_id: UUID, client: SumeClient) -> list[Step]:
+def submit(render_id: UUID, sume: Clients) -> list[Step]:
     """Send this render, or whoever's turn it is; returns what follows."""
     begun = begin(render_id)
-    return [*begun.steps, *send(begun, client)]
+    return [*begun.steps, *send(begun, sume)]
 
 
 def begin(render_id: UUID) -> Claim:
@@ -56,47 +66,60 @@ def begin(render_id: UUID) -> Claim:
     return claims.claim(render_id)
 
 
-def send(claim: Claim, client: SumeClient) -> list[Step]:
-    """Send what was claimed; returns what follows."""
+def send(claim: Claim, sume: Clients) -> list[Step]:
+    """Send what was claimed, with the key of its workspace; returns what follows."""
     steps: list[Step] = []
     for pk in claim.renders:
         with log_context.about(render=pk):
-            if steps and gate.closed(Sort.WRITES, timezone.now()):
+            if steps and gate.closed(claim.workspace, Sort.WRITES, timezone.now()):
                 steps += _unsent(pk, claim)
             elif not claims.in_time(pk, claim):
-                steps += [*_unsent(pk, claim), *claims.next_in_line()]
+                steps += [*_unsent(pk, claim), *claims.next_in_line(claim.workspace)]
             else:
-                steps += _send(pk, claim, client)
+                steps += _send(pk, claim, sume)
     return steps
 
 
-def _send(pk: UUID, claim: Claim, client: SumeClient) -> list[Step]:
-    render = frozen(pk)
+def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
+    workspace = claim.workspace
+    try:
+        render = frozen(pk)
+        client = _client_for(render, claim, sume)
+    except UnknownWorkspace:
+        return _unsent(pk, claim)  # taken out of the settings just now
     if not render.request_body:
         # Taken for dead before anything was sent: whoever claims it next sends it.
-        return claims.next_in_line()
+        return claims.next_in_line(workspace)
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
     except SumeError as error:
-        counting.count("submits", outcome=error.outcome)
-        return [*_refused(render, claim, error), *claims.next_in_line()]
-    counting.count("submits", outcome="idempotency_hit" if accepted.idempotency_hit else "accepted")
+        counting.count("submits", workspace=workspace, outcome=error.outcome)
+        return [*_refused(render, claim, error), *claims.next_in_line(workspace)]
+    outcome = "idempotency_hit" if accepted.idempotency_hit else "accepted"
+    counting.count("submits", workspace=workspace, outcome=outcome)
     log_context.note(job=accepted.job_id)
     steps = _accepted(render, accepted)
     with transaction.atomic():
-        gate.lock(Sort.WRITES)
-        on_their_way = RenderJob.objects.filter(status=Status.SUBMITTING).count()
-        admission.accepted(accepted.queue_capacity_remaining, on_their_way)
+        gate.lock(workspace, Sort.WRITES)
+        theirs = RenderJob.objects.filter(workspace=workspace, status=Status.SUBMITTING)
+        admission.accepted(workspace, accepted.queue_capacity_remaining, theirs.count())
     if claim.probe:
-        gate.passed(Sort.WRITES)
-    return [*steps, *(claims.next_in_line() if claim.last else [])]
+        gate.passed(workspace, Sort.WRITES)
+    return [*steps, *(claims.next_in_line(workspace) if claim.last else [])]
+
+
+def _client_for(render: RenderJob, claim: Claim, sume: Clients) -> SumeClient:
+    """The client with the render's own key; what the claim counted must be of its account, too."""
+    if render.workspace != claim.workspace:
+        raise AssertionError(f"Render {render.pk} was claimed for {claim.workspace}.")
+    return sume(render.workspace)
 
 
 def frozen(render_id: UUID) -> RenderJob:
     """The claimed row with its request fixed: what was once sent is what is sent again."""
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
-        by_webhook = conf.webhooks_wanted
+        by_webhook = workspaces.get(render.workspace).webhooks_wanted
         fields = {**render.params, "model": render.model, "prompt": render.prompt, "mode": "async"}
         if by_webhook:
             address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
@@ -113,7 +136,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
     delay = clamp(
         accepted.next_poll_after,
         default=conf.DEFAULT_POLL_SECONDS,
-        shortest=max(conf.MIN_POLL_SECONDS, conf.webhook_poll_seconds if render.by_webhook else 0),
+        shortest=max(conf.MIN_POLL_SECONDS, _webhook_wait(render)),
         longest=conf.MAX_POLL_SECONDS,
     )
     won = RenderJob.objects.record_submitted(
@@ -133,12 +156,18 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
     counting.observe("stage_duration_seconds", waited, stage="pending")
     signals.render_submitted.send_robust(sender=RenderJob, render=render)
     steps: list[Step] = []
-    if render.by_webhook and WebhookEvent.objects.about(accepted.job_id).exists():
+    events = WebhookEvent.objects.about(render.workspace, accepted.job_id)
+    if render.by_webhook and events.exists():
         _, steps = checking.ask([render.pk])  # its event was faster than the answer
     steps = steps or [Step("poll", render.pk, delay)]
     if render.cancel_requested_at:
         steps.append(Step("cancel", render.pk))
     return steps
+
+
+def _webhook_wait(render: RenderJob) -> float:
+    account = workspaces.find(render.workspace) if render.by_webhook else None
+    return account.webhook_poll_seconds if account else 0.0
 
 
 def _unclaimed(render_id: UUID, job_id: str) -> None:
@@ -151,13 +180,13 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
 def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     now = timezone.now()
     if isinstance(error, Paused | BackOff):
-        until = gate.pause(Sort.WRITES, error)
+        until = gate.pause(claim.workspace, Sort.WRITES, error)
         # A moment after the others, so that one that is always refused stops nobody else.
         wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
         if claim.probe:
-            gate.failed(Sort.WRITES)
+            gate.failed(claim.workspace, Sort.WRITES)
     else:
         return _rejected(render, claim, error)
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
@@ -189,7 +218,7 @@ def _unsent(pk: UUID, claim: Claim) -> list[Step]:
 def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
     if claim.probe:
-        gate.passed(Sort.WRITES)  # it was this request, not the key
+        gate.passed(claim.workspace, Sort.WRITES)  # it was this request, not the key
     won = RenderJob.objects.refuse(
         render.pk, claim.at, timezone.now(), code=error.code, message=str(error)
     )

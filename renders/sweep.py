@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, counting, gate
+from renders import claims, counting, gate, spending, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -25,13 +25,15 @@ REPAIRS = {
     "to poll": "poll",
     "to finish": "finish",
 }
+# So many that wait for a budget or a workspace get the time of new ones in one sweep.
+MOST_ANEW = 5_000
 
 
 def sweep() -> list[Step]:
     """Return the steps for what stopped: reaped, unsent, unpolled and unfinished renders.
 
     A render is put back at most once in the time that a healthy step may take, so that a long
-    queue is not made longer. However many wait to be sent, one message starts them all.
+    queue is not made longer. However many wait to be sent, one message starts all of a workspace.
     """
     now = timezone.now()
     batch = conf.SWEEP_BATCH
@@ -47,10 +49,22 @@ def sweep() -> list[Step]:
     canceled = [
         pk for pk in renders.withdrawn().pks(batch) if renders.cancel_unsent(pk, now, asked=True)
     ]
-    given_up = [pk for pk in _expired(now).pks(batch) if renders.give_up(pk, now)]
-    unsent = [] if gate.closed(Sort.WRITES, now) else _waiting(now, before) or reaped[:1]
+    for workspace in workspaces.names():
+        gate.try_new_key(workspace)
+    given_up: list[UUID] = []
+    unsent: list[UUID] = []
+    for workspace in renders.waiting().their_workspaces():
+        given_up += [pk for pk in _expired(workspace, now).pks(batch) if renders.give_up(pk, now)]
+        if not claims.closed(workspace, now):
+            ours = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
+            unsent += claims.line(workspace, now).waiting_since(before).pks(1) or ours.pks(1)
     unpolled = _unpolled(now, grace).not_swept_since(before).pks(batch)
-    unfinished = renders.unhandled_late(now, grace).not_swept_since(before).pks(batch)
+    unfinished = (
+        renders.unhandled_late(now, grace)
+        .finishable(workspaces.names())
+        .not_swept_since(before)
+        .pks(batch)
+    )
     renders.mark_swept([*unpolled, *unfinished], now)
 
     found = {
@@ -77,18 +91,26 @@ def sweep() -> list[Step]:
     ]
 
 
-def _waiting(now: datetime, before: datetime) -> list[UUID]:
-    return claims.line(now).waiting_since(before).pks(1)
-
-
 def _unpolled(now: datetime, grace: float) -> RenderQueries:
     late = RenderJob.objects.late(now, grace)
     # The scheduler `database` reads what the table says is due; in a pause nobody reads.
-    spared = conf.SCHEDULER == "database" or gate.closed(Sort.READS, now)
-    return late.none() if spared else late
+    if conf.SCHEDULER == "database":
+        return late.none()
+    open_ones = [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
+    return late.filter(workspace__in=open_ones)
 
 
-def _expired(now: datetime) -> RenderQueries:
+def _expired(workspace: str, now: datetime) -> RenderQueries:
+    """What was not sent in time. Not what waits for the settings: nothing fails for them."""
     hours = conf.SUBMIT_DEADLINE_HOURS
-    expired = RenderJob.objects.expired(now - timedelta(hours=hours))
-    return expired if hours else expired.none()
+    expired = RenderJob.objects.filter(workspace=workspace).expired(now - timedelta(hours=hours))
+    limits = workspaces.find(workspace)
+    if not hours:
+        return expired.none()
+    if limits is None:
+        gate.note(workspace)
+    if limits is None or spending.closed(limits, now):
+        half = now - timedelta(hours=hours / 2)  # so that nothing is lost where no sweep runs
+        RenderJob.objects.begin_anew(workspace, half, now, MOST_ANEW)
+        return expired.unsure() if limits else expired.none()
+    return expired

@@ -65,19 +65,19 @@ def submit_render(render_id: str) -> str:
     """Send this pending render to Sume, or whichever is the next in line."""
     claim = submission.begin(UUID(render_id))
     words = _follow(claim.steps)  # the next one starts while this one is on its way
-    return words if not claim.renders else _follow(submission.send(claim, sume()))
+    return words if not claim.renders else _follow(submission.send(claim, sume))
 
 
 @shared_task(ignore_result=True)
 def poll_render(render_id: str, token: str | None = None) -> None:
     """Read one job's status and schedule the next read, or the finish."""
-    _follow(polling.poll(UUID(render_id), token, sume(), poll_leases()))
+    _follow(polling.poll(UUID(render_id), token, sume, poll_leases()))
 
 
 @shared_task
 def finish_render(render_id: str) -> str:
     """Fetch an ended render's result and send its signals."""
-    return _follow(finishing.finish(UUID(render_id), sume(), poll_leases()))
+    return _follow(finishing.finish(UUID(render_id), sume, poll_leases()))
 
 
 @shared_task
@@ -89,7 +89,7 @@ def save_media(render_id: str) -> str:
 @shared_task
 def cancel_render(render_id: str) -> str:
     """Ask Sume to cancel one render."""
-    return _follow(cancellation.cancel(UUID(render_id), sume()))
+    return _follow(cancellation.cancel(UUID(render_id), sume))
 
 
 @shared_task(ignore_result=True)

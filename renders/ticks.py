@@ -46,7 +46,7 @@ def tick(
     if not lease.take(token):
         return
     queue = SetQueue(polls(), poll_leases())
-    reader = Reader(queue, sume(), slots=conf.READS_AT_ONCE, follow=follow)
+    reader = Reader(queue, sume, slots=conf.READS_AT_ONCE, follow=follow)
     try:
         _read(reader, lease)
         wait = min(REST_SECONDS, _rest(reader))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import counting, gate
+from renders import counting, gate, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.sortedset import SortedSet
@@ -39,9 +39,12 @@ def keep(polls: SortedSet) -> None:
     if not late:
         return
     rows = RenderJob.objects.filter(pk__in=late, status=Status.SUBMITTED)
-    running = set(rows.values_list("pk", flat=True))
+    running = dict(rows.values_list("pk", "workspace"))
     polls.remove(pk for pk in late if pk not in running)
-    if running and not gate.closed(Sort.READS, timezone.now()):
+    moment = timezone.now()
+    open_ones = {name for name in workspaces.names() if not gate.closed(name, Sort.READS, moment)}
+    running = {pk: workspace for pk, workspace in running.items() if workspace in open_ones}
+    if running:
         logger.warning(
             "%d reads are late by more than %g s. Does `pollrenders` or a worker of the queue "
             "renders.poll run?",

@@ -5,16 +5,23 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from renders import workspaces
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.hiding import ERASED
 from renders.states import Kind
 
 REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
+WORKSPACE_FIELD = "workspace"
 # Fields of the request that the app itself fills in.
 OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
 MAX_PARAMS_BYTES = 100_000
 MAX_DEPTH = 20
+
+
+def request_fields() -> tuple[str, ...]:
+    """What a request may name; of workspaces nobody reads where there is one."""
+    return (*REQUEST_FIELDS, *((WORKSPACE_FIELD,) if workspaces.several() else ()))
 
 
 def clean_request(
@@ -25,8 +32,9 @@ def clean_request(
     params: Any = None,
     priority: Any = 0,
     reference: Any = None,
+    workspace: Any = None,
 ) -> dict[str, Any]:
-    """Return the fields of a `RenderJob`, ready to store.
+    """Return the fields of a `RenderJob`, ready to store; `workspace` only where one is named.
 
     Raises `InvalidRender`, whose `field` names the argument at fault.
     """
@@ -44,7 +52,9 @@ def clean_request(
         reference = _text("reference", reference, 200).strip() or None
         if (reference or "").startswith(ERASED):
             raise InvalidRender("reference", f"It must not begin with {ERASED}")
+    named = {} if workspace in (None, "") else {"workspace": _workspace(workspace)}
     return {
+        **named,
         "prompt": prompt,
         "kind": Kind(kind),
         "model": model,
@@ -52,6 +62,13 @@ def clean_request(
         "priority": priority,
         "reference": reference,
     }
+
+
+def _workspace(name: Any) -> str:
+    known = workspaces.names()
+    if name not in known:
+        raise InvalidRender("workspace", "There is no such workspace.")
+    return str(name)
 
 
 def clean_params(params: Any) -> dict[str, Any]:

@@ -1,17 +1,24 @@
 """How the value of a setting is read. Each raises `ValueError` that says what is needed."""
 
 import math
+import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 from renders.addresses import read_private
 from renders.hiding import Hidden
 from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
+from renders.states import Kind
 
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 
 SHORTEST_TOKEN = 16
+# What a workspace may be called: its name stands in addresses, keys and names of variables.
+WORKSPACE = re.compile(r"[a-z0-9-]{1,40}")
+DEFAULT_WORKSPACE = "default"
 SCHEDULERS = ("countdown", "sortedset", "database")
 MARKS = "a password's / # ? @ are written %2F %23 %3F %40"
 NEEDED = {
@@ -143,3 +150,79 @@ def hosts(value: object) -> str:
     except ValueError:
         raise ValueError("a list like 10.0.0.0/8,media.internal is needed") from None
     return given
+
+
+def dollars(value: object) -> float:
+    """An amount of US dollars, zero or more."""
+    try:
+        number = seconds(value)
+    except ValueError:
+        number = math.inf
+    if number > 1_000_000_000:
+        raise ValueError("an amount of US dollars, zero or more, is needed, for instance 49.90")
+    return number
+
+
+def prices(value: object) -> dict[str, float]:
+    """US dollars for one render of each kind: a mapping, or text like image=0.09,video=1.20."""
+    if not isinstance(value, Mapping):
+        parts = [part for part in map(str.strip, _unbraced(value).split(",")) if part]
+        value = {kind.strip(): amount for kind, _, amount in (one.partition("=") for one in parts)}
+    if {str(kind) for kind in value} - set(Kind.values):
+        raise ValueError(
+            "a list like image=0.09,video=1.20 is needed; the kinds: " + ", ".join(Kind.values)
+        )
+    return {str(kind): dollars(amount) for kind, amount in value.items()}
+
+
+def _unbraced(value: object) -> str:
+    """Text; nothing for an empty mapping that was written as text."""
+    return str(value).strip().removeprefix("{}")
+
+
+# What is said of a workspace, and how it is read.
+WORKSPACE_FIELDS: dict[str, Callable[[object], Any]] = {
+    "API_KEY": secret,
+    "WEBHOOK_SECRET": secret,
+    "BASE_URL": text,
+    "PLAN": plan,
+    "WRITES_PER_MINUTE": count,
+    "MAX_IN_FLIGHT": count,
+    "BUDGET_USD": dollars,
+    "PRICES": prices,
+}
+
+
+def workspace_name(value: object) -> str:
+    """The name of a workspace."""
+    name = str(value).strip()
+    if not WORKSPACE.fullmatch(name):
+        raise ValueError(
+            "the name of a workspace has 1 to 40 small letters, digits and hyphens (a-z, 0-9, -)"
+        )
+    return name
+
+
+def workspaces(value: object) -> dict[str, dict[str, Any]]:
+    """The workspaces beside the default one: names with commas between, or a mapping of each
+    name to what is said of it.
+    """
+    if not isinstance(value, Mapping):
+        value = {name: {} for name in map(str.strip, _unbraced(value).split(",")) if name}
+    return {workspace_name(name): _workspace(str(name), told) for name, told in value.items()}
+
+
+def _workspace(name: str, told: object) -> dict[str, Any]:
+    if name == DEFAULT_WORKSPACE:
+        raise ValueError("the workspace default is what the app's own settings say")
+    if not isinstance(told, Mapping):
+        raise ValueError(f"{name}: a mapping is needed")
+    if {str(field) for field in told} - WORKSPACE_FIELDS.keys():
+        raise ValueError(f"{name}: all that can be said is: {', '.join(WORKSPACE_FIELDS)}")
+    found = {}
+    for field, given in told.items():
+        try:
+            found[field] = WORKSPACE_FIELDS[field](given)
+        except ValueError as error:
+            raise ValueError(f"{name}, {field}: {error}") from None
+    return found

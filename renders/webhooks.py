@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import logging
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from renders import counting, services, tallies
+from renders import announcements, counting, tallies, workspaces
 from renders.conf import conf
 from renders.validation import parse_json
 
@@ -36,7 +37,8 @@ NAME = re.compile(r"[!-~]{1,200}")
 @require_POST
 def sume(request: HttpRequest) -> HttpResponse:
     """Take one event."""
-    if not conf.webhook_secrets:
+    secrets = {name: workspaces.get(name).webhook_secrets for name in workspaces.names()}
+    if not any(secrets.values()):
         return _answer(404, "Webhooks are off.", outcome="off")
     length = str(request.META.get("CONTENT_LENGTH") or "")
     if length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
@@ -50,9 +52,11 @@ def sume(request: HttpRequest) -> HttpResponse:
         body = request.body
     except UnreadablePostError:
         return _answer(400, "The body ended too soon.")
-    if not signed(body, timestamp, signatures, conf.webhook_secrets):
+    # Whose secret signed it tells whose renders it may speak of.
+    theirs = [name for name in secrets if signed(body, timestamp, signatures, secrets[name])]
+    if not theirs:
         return _refused("signed with no secret of ours")
-    return _take(body, request.headers.get("X-Sume-Event-Id", ""))
+    return _take(theirs, body, request.headers.get("X-Sume-Event-Id", ""))
 
 
 def signatures_in(header: str) -> list[str]:
@@ -69,7 +73,7 @@ def why_untimely(timestamp: str, now: datetime) -> str:
     return "" if abs(age) <= conf.WEBHOOK_MAX_AGE_SECONDS else f"signed {age:.0f} s ago"
 
 
-def signed(body: bytes, timestamp: str, signatures: list[str], secrets: list[str]) -> bool:
+def signed(body: bytes, timestamp: str, signatures: list[str], secrets: Iterable[str]) -> bool:
     """Whether one of the secrets made one of the signatures."""
     message = timestamp.encode() + b"." + body
     ours = [hmac.new(secret.encode(), message, hashlib.sha256).hexdigest() for secret in secrets]
@@ -78,7 +82,7 @@ def signed(body: bytes, timestamp: str, signatures: list[str], secrets: list[str
     return any(same)
 
 
-def _take(body: bytes, header_id: str) -> HttpResponse:
+def _take(theirs: list[str], body: bytes, header_id: str) -> HttpResponse:
     try:
         event = parse_json(body.decode())
     except ValueError:
@@ -90,9 +94,12 @@ def _take(body: bytes, header_id: str) -> HttpResponse:
     if not event_id:
         return _answer(400, "The event has no id, or none that can be kept.")
     try:
-        new = services.take_event(
-            event_id, type=_name(event.get("type"))[:100], job_id=job_in(event.get("data"))
-        )
+        kind, job_id = _name(event.get("type"))[:100], job_in(event.get("data"))
+        new = [
+            workspace
+            for workspace in theirs
+            if announcements.take(workspace, event_id, type=kind, job_id=job_id)
+        ]
     except DatabaseError as error:
         logger.warning("Webhook event not kept: %s.", type(error).__name__)
         return _answer(503, "Not now. Send it again later.", outcome="not_kept")

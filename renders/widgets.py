@@ -1,5 +1,6 @@
 """What people fill in: JSON with its errors in place, and a kind with what it means."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -35,9 +36,13 @@ class KindChoice(forms.RadioSelect):
     """One of the kinds, each with a sentence on what it gives."""
 
     template_name = "renders/widgets/kinds.html"
+    prices: Mapping[str, int] = {}
+    """What one costs about, in millionths of a dollar, where it is known."""
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)
         if value in Kind.values:
             option["help"] = HELP[Kind(value)]
+            if value in self.prices:
+                option["price"] = self.prices[value]
         return option

@@ -3,5 +3,6 @@
 from renders.admin.gate import GateAdmin
 from renders.admin.jobs import RenderJobAdmin
 from renders.admin.tokens import ApiTokenAdmin
+from renders.admin.workspaces import UserWorkspaceAdmin
 
-__all__ = ["ApiTokenAdmin", "GateAdmin", "RenderJobAdmin"]
+__all__ = ["ApiTokenAdmin", "GateAdmin", "RenderJobAdmin", "UserWorkspaceAdmin"]

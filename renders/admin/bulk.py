@@ -18,15 +18,15 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from renders import drafts
+from renders import drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
 from renders.exceptions import InvalidRender
-from renders.forms import ParamsField, new_token
+from renders.forms import ParamsField, add_workspaces, new_token
 from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
 from renders.sheets import MAX_RENDERS, Sheet
 from renders.states import Kind
-from renders.validation import REQUEST_FIELDS, clean_request
+from renders.validation import clean_request, request_fields
 
 FIELDSETS: Any = [
     (None, {"fields": ["token", "prompts", "sheet"]}),
@@ -66,8 +66,7 @@ class AddManyForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.jsonl,.ndjson,.txt"}),
         help_text=f"UTF-8, up to {MAX_RENDERS:,} renders and {MAX_BYTES // 10**6} MB. "
         ".csv or .tsv: a table whose first line names the columns. "
-        ".jsonl: one JSON object a line. .txt: one prompt a line. "
-        f"The names: {', '.join(REQUEST_FIELDS)}.",
+        ".jsonl: one JSON object a line. .txt: one prompt a line. ",
     )
     kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
     model = forms.CharField(initial="sume/auto", max_length=100)
@@ -82,9 +81,12 @@ class AddManyForm(forms.Form):
     )
     read: Sheet | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.user = user
         self.initial["token"] = new_token()
+        self.fields["sheet"].help_text += f"The names: {', '.join(request_fields())}."
+        add_workspaces(self)
 
     def clean_prompts(self) -> str:
         """Refused here: a browser that knew the limit would cut what is pasted, and say nothing."""
@@ -113,6 +115,7 @@ class AddManyForm(forms.Form):
             text = "Type prompts or choose a file" + (", not both." if sheet else ".")
             self.add_error("prompts", text)
         common = {name: data.get(name) for name in ("kind", "model", "priority", "params")}
+        common |= {"workspace": data["workspace"]} if data.get("workspace") else {}
         if not self.errors:
             try:
                 clean_request("any", **common)
@@ -121,10 +124,16 @@ class AddManyForm(forms.Form):
         if not self.errors:
             data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
             data["common"] = common
-            self.read = drafts.check(data["text"], data["layout"], common)
+            self.read = drafts.check(data["text"], data["layout"], common, self.user)
             if not (self.read.requests or self.read.faults):
                 self.add_error("sheet" if sheet else "prompts", "There is no render in it.")
         return data
+
+
+def _fieldsets(form: AddManyForm) -> Any:
+    top, (name, options) = FIELDSETS
+    wanted = ["workspace"] if "workspace" in form.fields else []
+    return [top, (name, {**options, "fields": [*options["fields"], *wanted]})]
 
 
 class AddMany(admin.ModelAdmin):
@@ -142,7 +151,7 @@ class AddMany(admin.ModelAdmin):
     def add_many(self, request: HttpRequest) -> HttpResponse:
         """The form; what is right is kept, and shown on the next page."""
         self._guard(request)
-        form = AddManyForm(request.POST or None, request.FILES or None)
+        form = AddManyForm(request.POST or None, request.FILES or None, user=request.user)
         faults: list[Any] = []
         if form.is_bound and form.is_valid():
             sheet = cast(Sheet, form.read)
@@ -157,7 +166,7 @@ class AddMany(admin.ModelAdmin):
                 form.add_error(None, "Open this page anew.")
         context = {
             "title": "Add many renders",
-            "adminform": AdminForm(cast(Any, form), FIELDSETS, {}),
+            "adminform": AdminForm(cast(Any, form), _fieldsets(form), {}),
             "errors": form.errors,
             "form": form,
             "faults": faults[:SHOWN_FAULTS],
@@ -186,7 +195,7 @@ class AddMany(admin.ModelAdmin):
                 if is_new:
                     return self._added(request, draft, renders)
                 return self._added_before(request, draft)
-        sheet = drafts.check(draft.text, Layout(draft.layout), draft.common)
+        sheet = drafts.check(draft.text, Layout(draft.layout), draft.common, request.user)
         count = len(sheet.requests)
         context = {
             "title": "Add many renders",
@@ -196,6 +205,8 @@ class AddMany(admin.ModelAdmin):
                 for line, request in sheet.requests[:SHOWN_ROWS]
             ],
             "more_rows": max(0, count - SHOWN_ROWS),
+            "estimate": None if sheet.faults else drafts.estimate(sheet, request.user),
+            "several": workspaces.several(),
             "repeats": sheet.repeats[:SHOWN_ROWS],
             "repeat_count": len(sheet.repeats),
             "faults": (faults or sheet.faults)[:SHOWN_FAULTS],

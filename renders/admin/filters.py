@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 
-from renders import attention
+from renders import attention, standing
 from renders.admin.summary import starts
 from renders.attention import Reason
 from renders.models import RenderJob
@@ -72,6 +72,19 @@ class EndedFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
         since = starts().get(self.value() or "")
         return queryset.filter(finished_at__gte=since) if since else queryset
+
+
+class WorkspaceFilter(admin.SimpleListFilter):
+    """Whose account: where there are several."""
+
+    title = "workspace"
+    parameter_name = "workspace"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in standing.all_workspaces()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
+        return queryset.filter(workspace=self.value()) if self.value() else queryset
 
 
 class UserFilter(admin.SimpleListFilter):

@@ -1,4 +1,4 @@
-"""The gate's page: may Sume be asked now, why not, until when; and a button."""
+"""The gate's page: may Sume be asked now, why not, until when; and a button. For each workspace."""
 
 from typing import Any
 
@@ -8,9 +8,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from renders import services, standing
+from renders import gate, services, standing
 from renders.models import Gate
+from renders.standing import GateStanding
 from renders.states import Sort
+from renders.workspaces import DEFAULT
 
 
 @admin.register(Gate)
@@ -34,12 +36,13 @@ class GateAdmin(admin.ModelAdmin):
             if not may_act:
                 raise PermissionDenied
             return self._act(request)
+        known = standing.all_gates()
         context = {
             **self.admin_site.each_context(request),
             "title": "Gate",
             "opts": self.opts,
-            "gates": standing.gates(),
-            "figures": standing.figures(),
+            "accounts": [_account(name, gates) for name, gates in known.items()],
+            "several": len(known) > 1,
             "may_act": may_act,
             "overdue_url": reverse("admin:renders_renderjob_changelist") + "?standing=overdue",
             **(extra_context or {}),
@@ -51,17 +54,28 @@ class GateAdmin(admin.ModelAdmin):
         return HttpResponseRedirect(reverse("admin:renders_gate_changelist"))
 
     def _act(self, request: HttpRequest) -> HttpResponse:
+        workspace, known = request.POST.get("workspace", DEFAULT), standing.all_workspaces()
+        if workspace not in known:
+            raise PermissionDenied
+        where = f"{workspace}: " if len(known) > 1 else ""
         if "pause" in request.POST:
-            services.pause_sending(request.user)
-            self._note(request, "Paused sending.")
-            messages.success(request, "Paused: no render is sent until somebody resumes.")
+            services.pause_sending(workspace, request.user)
+            self._note(request, workspace, "Paused sending.")
+            messages.success(request, f"{where}Paused: no render is sent until somebody resumes.")
         elif "resume" in request.POST:
-            services.resume_sending()
-            self._note(request, "Resumed.")
-            messages.success(request, "Resumed: the next render is sent within moments.")
+            services.resume_sending(workspace)
+            self._note(request, workspace, "Resumed.")
+            messages.success(request, f"{where}Resumed: the next render is sent within moments.")
         return HttpResponseRedirect(request.path)
 
-    def _note(self, request: HttpRequest, what: str) -> None:
-        row = Gate.objects.filter(pk=Sort.WRITES).first()
+    def _note(self, request: HttpRequest, workspace: str, what: str) -> None:
+        row = gate.row_of(workspace, Sort.WRITES)
         if row:
             self.log_change(request, row, what)
+
+
+def _account(workspace: str, gates: list[GateStanding]) -> dict[str, Any]:
+    figures = standing.figures(workspace)
+    held = any(one.held for one in gates)
+    paused = any(one.closed or one.trying for one in gates)
+    return {"name": workspace, "gates": gates, "figures": figures, "held": held, "paused": paused}

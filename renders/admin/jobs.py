@@ -10,20 +10,28 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 
-from renders import attention
+from renders import attention, choosing, workspaces
 from renders.admin.actions import RenderActions
 from renders.admin.bulk import AddMany
 from renders.admin.buttons import RenderButtons
 from renders.admin.columns import RenderColumns
-from renders.admin.filters import AttentionFilter, EndedFilter, StatusFilter, UserFilter
+from renders.admin.filters import (
+    AttentionFilter,
+    EndedFilter,
+    StatusFilter,
+    UserFilter,
+    WorkspaceFilter,
+)
 from renders.admin.forms import RenderAdminForm
 from renders.admin.listing import ByPeriod, RenderList, RenderPages
 from renders.admin.search import RenderSearch
 from renders.models import RenderJob
+from renders.validation import REQUEST_FIELDS
 
-ADD_FIELDSETS = [
+ORDER = "Order and name"
+ADD_FIELDSETS: Any = [
     (None, {"fields": ["token", "kind", "prompt", "model", "params"]}),
-    ("Order and name", {"fields": ["priority", "reference"]}),
+    (ORDER, {"fields": ["priority", "reference"]}),
 ]
 FIRST: list[Any] = [("badge", "standing"), "trouble", "pictures", "whole_prompt"]
 FIELDSETS: Any = [
@@ -92,6 +100,13 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             render.attention = attention.reason(render)
         return render
 
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Of workspaces nobody reads where there is one."""
+        return [*self.list_display, *(["workspace"] if workspaces.several() else [])]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return [*self.list_filter, *([WorkspaceFilter] if workspaces.several() else [])]
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return RenderList
 
@@ -99,13 +114,16 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
-            return ADD_FIELDSETS
+            wanted = ["workspace"] if choosing.choices(request.user) else []
+            return [*ADD_FIELDSETS[:1], (ORDER, {"fields": ["priority", "reference", *wanted]})]
         missing = set()
         if not (obj.error_code or obj.error_message):
             missing.add("trouble")
         if not obj.artifacts:
             missing.add("pictures")
         first = [name for name in FIRST if name not in missing]
+        if workspaces.several() or obj.workspace != workspaces.DEFAULT:
+            first.append("workspace")
         return [(None, {"fields": first}), *FIELDSETS]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
@@ -115,6 +133,8 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
+        if obj is None:
+            kwargs["fields"] = ["token", *REQUEST_FIELDS]  # the workspace's is the form's own
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.user = request.user
         return form

@@ -12,7 +12,9 @@ from django.utils import timezone
 from renders import attention, standing
 from renders.models import RenderJob
 from renders.queries import RenderQueries, sees_all
+from renders.standing import GateStanding
 from renders.states import IN_FLIGHT, Status
+from renders.workspaces import DEFAULT
 
 CACHE_SECONDS = 300
 
@@ -83,7 +85,16 @@ def _dollars(micros: int) -> str:
 
 def gate_in_words() -> tuple[str, bool]:
     """Whether renders are sent and read now; and whether that is as it should be."""
-    gates = standing.gates()
+    known = {name: _in_words(gates) for name, gates in standing.all_gates().items()}
+    if len(known) == 1:
+        return known[DEFAULT]
+    troubled = [
+        f"{name}: {words.lower()}" for name, (words, is_well) in known.items() if not is_well
+    ]
+    return ("; ".join(troubled), False) if troubled else ("Open", True)
+
+
+def _in_words(gates: list[GateStanding]) -> tuple[str, bool]:
     if closed := [gate.sort.label.lower() for gate in gates if gate.closed]:
         return f"Paused: {' and '.join(closed)}", False
     if any(gate.trying for gate in gates):

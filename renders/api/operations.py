@@ -4,6 +4,7 @@ from typing import Any
 
 from renders.api import listing, schemas
 from renders.api.components import HEADERS, RATE
+from renders.api.examples import RENDER_ID
 from renders.api.schemas import Json, ref
 from renders.states import Kind, Status
 
@@ -12,7 +13,7 @@ ID: Json = {
     "in": "path",
     "required": True,
     "schema": {"type": "string", "format": "uuid"},
-    "example": schemas.RENDER_ID,
+    "example": RENDER_ID,
 }
 INDEX: Json = {
     "name": "index",

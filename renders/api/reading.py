@@ -6,9 +6,10 @@ from typing import Any
 
 from django.http import HttpRequest, UnreadablePostError
 
+from renders import choosing
 from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
-from renders.validation import REQUEST_FIELDS, parse_json, request_errors
+from renders.validation import parse_json, request_errors, request_fields
 
 MAX_BODY_BYTES = 10_000_000
 MOST_RENDERS = 10_000
@@ -59,6 +60,7 @@ def read_wanted(request: HttpRequest) -> Wanted:
         wanted = Wanted([body], many=False, body=body)
     else:
         wanted = Wanted(_list(body), many=True, body=body)
+    _refuse_workspaces(request.user, wanted)
     errors = [
         InvalidRender(wanted.field(index, error.field), error.message)
         for index, fields in enumerate(wanted.requests)
@@ -67,6 +69,23 @@ def read_wanted(request: HttpRequest) -> Wanted:
     if errors:
         raise Problem(422, "Nothing was made: the request is not acceptable.", errors)
     return wanted
+
+
+def _refuse_workspaces(user: Any, wanted: Wanted) -> None:
+    """Who may not name a workspace is not told either whether there is one of that name."""
+    if "workspace" not in request_fields():
+        return
+    first: dict[str, int] = {}
+    for index, fields in enumerate(wanted.requests):
+        if isinstance(name := fields.get("workspace"), str):
+            first.setdefault(name, index)
+    for name, index in first.items():
+        try:
+            choosing.refuse(user, name)
+        except InvalidRender as error:
+            field = InvalidRender(wanted.field(index, "workspace"), error.message)
+            words = f"Nothing was made. {error.message}"
+            raise Problem(403, words, [field], code="workspace_not_allowed") from None
 
 
 def _list(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,14 +107,13 @@ def _list(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _errors(fields: dict[str, Any]) -> list[InvalidRender]:
-    unknown = [
-        InvalidRender(name, "Unknown field.") for name in fields if name not in REQUEST_FIELDS
-    ]
+    known_names = request_fields()
+    unknown = [InvalidRender(name, "Unknown field.") for name in fields if name not in known_names]
     missing = [] if "prompt" in fields else [InvalidRender("prompt", "This field is needed.")]
     priority = fields.get("priority")
     if isinstance(priority, float) and priority.is_integer():
         fields["priority"] = int(priority)  # to JSON, 3.0 is a whole number
-    known = {name: value for name, value in fields.items() if name in REQUEST_FIELDS}
+    known = {name: value for name, value in fields.items() if name in known_names}
     return [*unknown, *missing, *request_errors(known)]
 
 

@@ -18,6 +18,7 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         error = {"code": render.error_code, "message": render.error_message}
     return {
         "id": str(render.pk),
+        "workspace": render.workspace,
         "kind": render.kind,
         "model": render.model,
         "prompt": render.prompt,

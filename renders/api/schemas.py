@@ -2,14 +2,15 @@
 
 from typing import Any
 
+from renders import workspaces
 from renders.api import reading
+from renders.api.examples import EXAMPLE
 from renders.conf import conf
 from renders.states import Kind, Status
 from renders.validation import OWN_FIELDS
 
 Json = dict[str, Any]
 
-RENDER_ID = "5f0c7a52-4c52-4f0e-9f6d-6f1f6a1d2b3c"
 MOMENT: Json = {"type": "string", "format": "date-time"}
 MAYBE_MOMENT: Json = {"type": ["string", "null"], "format": "date-time"}
 ADDRESS: Json = {"type": "string", "format": "uri"}
@@ -23,40 +24,12 @@ def ref(kind: str, name: str) -> Json:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-EXAMPLE: Json = {
-    "id": RENDER_ID,
-    "kind": "image",
-    "model": "sume/auto",
-    "prompt": "A boat",
-    "params": {"seed": 7},
-    "priority": 0,
-    "reference": "order-1",
-    "status": "completed",
-    "sume_status": "completed",
-    "created_at": "2026-01-31T09:30:00.000000Z",
-    "submitted_at": "2026-01-31T09:30:01.000000Z",
-    "cancel_requested_at": None,
-    "finished_at": "2026-01-31T09:30:21.000000Z",
-    "erased_at": None,
-    "error": None,
-    "artifacts": [
-        {
-            "type": "image",
-            "content_type": "image/png",
-            "url": f"https://example.com/api/renders/{RENDER_ID}/artifacts/0/",
-        }
-    ],
-    "cost_usd_micros": 90_000,
-    "retry_of": None,
-    "url": f"https://example.com/api/renders/{RENDER_ID}/",
-    "html_url": f"https://example.com/renders/{RENDER_ID}/",
-}
-
 RENDER: Json = {
     "type": "object",
     "required": list(EXAMPLE),
     "properties": {
         "id": {"type": "string", "format": "uuid"},
+        "workspace": {"type": "string", "description": "The Sume account that is billed."},
         "kind": {"enum": list(Kind.values)},
         "model": {"type": "string"},
         "prompt": {"type": "string"},
@@ -106,8 +79,21 @@ RENDER: Json = {
 }
 
 
+WORKSPACE: Json = {
+    "type": ["string", "null"],
+    "description": "The Sume account that is billed; left out: yours. Another needs a permission.",
+}
+
+
 def request_schema() -> Json:
     """What makes one render."""
+    schema = _request_schema()
+    if workspaces.several():
+        schema["properties"]["workspace"] = WORKSPACE
+    return schema
+
+
+def _request_schema() -> Json:
     return {
         "type": "object",
         "required": ["prompt"],

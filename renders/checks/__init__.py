@@ -8,7 +8,18 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Tags, register
 
-from renders.checks import broker, flower, limits, media, names, site, sume, tasks, webhooks
+from renders.checks import (
+    broker,
+    flower,
+    limits,
+    media,
+    names,
+    site,
+    sume,
+    tasks,
+    webhooks,
+    workspaces,
+)
 from renders.checks.installation import check_installation as check_installation
 
 
@@ -18,5 +29,5 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
     unreadable = limits.unreadable()
     if unreadable:
         return [*unreadable, *names.faults()]
-    topics = (sume, site, limits, broker, tasks, webhooks, media, flower, names)
+    topics = (sume, workspaces, site, limits, broker, tasks, webhooks, media, flower, names)
     return [message for topic in topics for message in topic.faults()]

@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.http.request import validate_host
 
+from renders import workspaces
 from renders.checks.hosts import host_of, is_inner
 from renders.checks.sume import is_stand_in
 from renders.conf import conf
@@ -91,7 +92,11 @@ def _debug_faults() -> Iterator[CheckMessage]:
     """Pages that show code and settings are for a developer alone. A tunnel's name is no proof."""
     if not _has_public_name():
         return
-    if conf.API_KEY and not is_stand_in() and _database_is_elsewhere():
+    if (
+        workspaces.get(workspaces.DEFAULT).api_key
+        and not is_stand_in()
+        and _database_is_elsewhere()
+    ):
         yield Error(
             "DEBUG is on in production: a public name, Sume's key and a database elsewhere. "
             "Every error would show code and settings to anybody.",

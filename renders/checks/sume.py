@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
+from renders import workspaces
 from renders.checks.hosts import host_of, is_inner
 from renders.conf import conf
 
@@ -16,7 +17,7 @@ def is_stand_in() -> bool:
 
 def faults() -> Iterator[CheckMessage]:
     """The key, and where it is sent."""
-    if not conf.API_KEY:
+    if not workspaces.get(workspaces.DEFAULT).api_key:
         yield Warning(
             "No API key for Sume is set: nothing can be submitted.",
             hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set any key.",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.core.checks import CheckMessage, Info, Warning
 
+from renders import workspaces
 from renders.conf import conf
 
 SHORTEST_SECRET = 16
@@ -12,7 +13,8 @@ SHORTEST_SECRET = 16
 
 def faults() -> Iterator[CheckMessage]:
     """The secret, and the address that Sume is told."""
-    secrets, address = conf.webhook_secrets, conf.PUBLIC_URL
+    secrets = workspaces.get(workspaces.DEFAULT).webhook_secrets
+    address = conf.PUBLIC_URL
     if secrets and not address:
         yield Warning(
             "SUME_WEBHOOK_SECRET is set, yet Sume is not told where to send webhooks.",

@@ -49,6 +49,8 @@ def sandbox_environment(own: Mapping[str, str], port: int, key: str) -> dict[str
     environment = {"SUME_API_KEY": key, "SUME_BASE_URL": f"http://127.0.0.1:{port}"}
     # It sends no webhooks: waiting for them would only slow the polls down.
     environment["SUME_WEBHOOK_SECRET"] = ""
+    # Nor shall another account's key come in, with which renders would be billed.
+    environment |= dict.fromkeys(["RENDERS_SECRETS_FILE", "RENDERS_WORKSPACES"], "")
     # A proxy that the user needs for the outer world cannot reach this machine's own ports.
     direct = own.get("no_proxy") or own.get("NO_PROXY") or ""
     environment |= dict.fromkeys(["no_proxy", "NO_PROXY"], f"{direct},127.0.0.1".lstrip(","))

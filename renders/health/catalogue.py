@@ -51,6 +51,12 @@ CATALOGUE = {
         "ERROR", "See what Sume says: correct `SUME_API_KEY` and restart, or pay in at Sume."
     ),
     "gate-held": Kind("WARNING", "Resume on the gate's page in the admin when it is time."),
+    "budget-spent": Kind(
+        "WARNING", "Raise the workspace's budget, or wait for the next month; nothing is lost."
+    ),
+    "workspace-unknown": Kind(
+        "ERROR", "Put the workspace back into the settings, or cancel its renders."
+    ),
     "gate-paused": Kind("WARNING", "Nothing: it goes on by itself. Send less if it stays so."),
     "renders-overdue": Kind(
         "WARNING", "See the filter “needs attention” in the admin; ask Sume about these jobs."

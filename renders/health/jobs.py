@@ -1,16 +1,17 @@
 """Renders that a person should look into, and webhooks that do not come."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from renders import attention, claims, standing
+from renders import attention, claims, standing, workspaces
 from renders.attention import Reason
 from renders.conf import conf
 from renders.health.findings import Finding
 from renders.health.work import counted, patience
 from renders.models import RenderJob, WebhookEvent
-from renders.states import Sort
+from renders.standing import GateStanding
 
 CODES = {
     Reason.OVERDUE: "renders-overdue",
@@ -38,24 +39,33 @@ def needing_attention() -> list[Finding]:
 
 
 def sends() -> list[Finding]:
-    """Whether what waits is sent, where nothing is in its way."""
+    """Whether what waits is sent, where nothing is in its way; of each workspace."""
     now = timezone.now()
+    gates = standing.all_gates()
+    found = [_sends(name, one, now) for name, both in gates.items() for one in both[:1]]
+    if len(gates) > 1:
+        named = zip(gates, found, strict=True)
+        return [replace(told, said=f"{name}: {told.said}") for name, told in named]
+    return found
+
+
+def _sends(workspace: str, writes: GateStanding, now: datetime) -> Finding:
     longest = conf.grace_seconds + patience()
-    waiting = claims.line(now).waiting_since(now - timedelta(seconds=longest)).count()
-    figures = standing.figures()
+    figures = standing.figures(workspace)
     full = figures.max_in_flight is not None and figures.in_flight >= figures.max_in_flight
-    closed = any(gate.closed for gate in standing.gates() if gate.sort == Sort.WRITES)
-    if not waiting or closed or full or figures.capacity == 0:
-        return [Finding(f"{counted(figures.waiting, 'render')} to be sent.")]
-    if RenderJob.objects.writes_around(now, longest).exists():
-        return [Finding(f"{counted(figures.waiting, 'render')} to be sent, one after the other.")]
+    since = now - timedelta(seconds=longest)
+    waiting = 0 if writes.closed else claims.line(workspace, now).waiting_since(since).count()
+    if not waiting or full or figures.capacity == 0:
+        return Finding(f"{counted(figures.waiting, 'render')} to be sent.")
+    if RenderJob.objects.writes_around(now, longest, workspace).exists():
+        return Finding(f"{counted(figures.waiting, 'render')} to be sent, one after the other.")
     said = f"{counted(waiting, 'render')} could be sent, and for {longest:.0f} s nothing was."
-    return [Finding(said, "sends-nothing")]
+    return Finding(said, "sends-nothing")
 
 
 def webhooks() -> list[Finding]:
     """Whether Sume tells of what it was asked to tell of."""
-    if not conf.webhooks_wanted:
+    if not any(workspaces.get(name).webhooks_wanted for name in workspaces.names()):
         return [Finding("Off.")]
     since = timezone.now() - LATELY
     if WebhookEvent.objects.filter(received_at__gt=since).exists():

@@ -17,6 +17,8 @@ from renders.states import Sort
 SLACK_SECONDS = 15.0
 # Sume asks for shorter pauses all the time.
 LONG_PAUSE_SECONDS = 60.0
+# Of a gate that is closed by something else than an answer of Sume's.
+CODES = {"budget_spent": "budget-spent", "unknown_workspace": "workspace-unknown"}
 
 
 def patience() -> float:
@@ -56,13 +58,23 @@ def reads() -> list[Finding]:
     now = timezone.now()
     longest = conf.grace_seconds + patience()
     late: Any = RenderJob.objects.late(now, longest).order_by("next_poll_at")
+    if not late.exists():
+        return [Finding("No read is late.")]
+    late = late.exclude(workspace__in=_unread())
     oldest = late.values_list("next_poll_at", flat=True).first()
     if oldest is None:
-        return [Finding("No read is late.")]
-    if any(gate.closed for gate in standing.gates() if gate.sort == Sort.READS):
         return [Finding("Reads are paused.")]
     since = (now - oldest).total_seconds()
     return [Finding(f"{counted(late.count(), 'late read')}, by up to {span(since)}.", "reads-late")]
+
+
+def _unread() -> list[str]:
+    """The workspaces whose reads are paused."""
+    return [
+        name
+        for name, gates in standing.all_gates().items()
+        if any(gate.closed for gate in gates if gate.sort == Sort.READS)
+    ]
 
 
 def overdue() -> list[Finding]:
@@ -75,12 +87,17 @@ def overdue() -> list[Finding]:
 def gate() -> list[Finding]:
     """Whether Sume may be asked. A short pause at Sume's wish is no fault."""
     now = timezone.now()
-    found = [_of_gate(one, now) for one in standing.gates() if one.closed or one.trying]
+    all_of_them = standing.all_gates()
+    found = [
+        _of_gate(f"{name}, {one.sort.label}" if len(all_of_them) > 1 else one.sort.label, one, now)
+        for name, gates in all_of_them.items()
+        for one in gates
+        if one.closed or one.trying
+    ]
     return found or [Finding("Open.")]
 
 
-def _of_gate(one: standing.GateStanding, now: datetime) -> Finding:
-    name = one.sort.label
+def _of_gate(name: str, one: standing.GateStanding, now: datetime) -> Finding:
     if one.held:
         return Finding(f"{name}: paused by a person.", "gate-held")
     why = one.reason.rstrip(".") + (f" ({one.code})" if one.code else "")
@@ -90,6 +107,8 @@ def _of_gate(one: standing.GateStanding, now: datetime) -> Finding:
         return Finding(
             f"{name}: {tries} after {counted(one.refusals, 'refusal')}. {why}.", "gate-refused"
         )
+    if one.code in CODES:
+        return Finding(f"{name}: {why}.", CODES[one.code])
     short = one.until is not None and one.until - now < timedelta(seconds=LONG_PAUSE_SECONDS)
     grave = Level.INFO if short else None
     return Finding(f"{name}: paused{until}. {why}.", "gate-paused", grave=grave)

@@ -9,6 +9,7 @@ from renders.models.jobs import RenderJob
 from renders.models.tallies import Tally
 from renders.models.tokens import ApiToken
 from renders.models.webhooks import WebhookEvent
+from renders.models.workspaces import UserWorkspace
 
 __all__ = [
     "ApiRequest",
@@ -19,5 +20,6 @@ __all__ = [
     "RenderEvent",
     "RenderJob",
     "Tally",
+    "UserWorkspace",
     "WebhookEvent",
 ]

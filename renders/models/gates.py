@@ -4,12 +4,20 @@ from django.conf import settings
 from django.db import models
 
 from renders.states import Sort
+from renders.values import DEFAULT_WORKSPACE
+
+
+def key_of(workspace: str, sort: Sort) -> str:
+    """The key of a gate's row: `writes` in the default workspace, `acme:writes` in another."""
+    return str(sort) if workspace == DEFAULT_WORKSPACE else f"{workspace}:{sort}"
 
 
 class Gate(models.Model):
-    """What all workers know of one sort of requests to Sume; the rules are in `renders.gate`."""
+    """What all workers know of one sort of requests to one Sume account; the rules are in
+    `renders.gate`.
+    """
 
-    sort = models.CharField(max_length=10, choices=Sort.choices, primary_key=True, editable=False)
+    key = models.CharField(max_length=60, db_column="sort", primary_key=True, editable=False)
     paused_until = models.DateTimeField(null=True, editable=False)
     code = models.CharField(max_length=100, blank=True, editable=False)
     reason = models.CharField(max_length=500, blank=True, editable=False)
@@ -17,6 +25,14 @@ class Gate(models.Model):
     refusals = models.PositiveIntegerField(default=0, editable=False)
     # Pauses in a row for which Sume named no time.
     back_offs = models.PositiveIntegerField(default=0, editable=False)
+    key_mark = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Tells which key was refused; another one is tried at once.",
+    )
     probe_until = models.DateTimeField(null=True, editable=False)  # somebody tries
     wake_at = models.DateTimeField(
         null=True, editable=False, help_text="When a message that waits goes on with the line."
@@ -37,4 +53,15 @@ class Gate(models.Model):
         verbose_name_plural = "gate"
 
     def __str__(self) -> str:
-        return self.get_sort_display()
+        name = self.sort.label
+        return name if self.workspace == DEFAULT_WORKSPACE else f"{name} of {self.workspace}"
+
+    @property
+    def sort(self) -> Sort:
+        """Which of the two sorts of requests."""
+        return Sort(self.key.rpartition(":")[2])
+
+    @property
+    def workspace(self) -> str:
+        """Whose account."""
+        return self.key.rpartition(":")[0] or DEFAULT_WORKSPACE

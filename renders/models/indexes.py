@@ -7,9 +7,12 @@ from django.db import models
 from django.db.models import F, Q
 
 from renders.states import TERMINAL, Status
+from renders.values import DEFAULT_WORKSPACE
 
 INDEXES = [
+    # Each workspace has a line of its own.
     models.Index(
+        "workspace",
         F("priority").desc(),
         "created_at",
         name="renders_pending",
@@ -17,6 +20,7 @@ INDEXES = [
     ),
     # Where users take turns.
     models.Index(
+        "workspace",
         "created_by",
         F("priority").desc(),
         "created_at",
@@ -40,6 +44,11 @@ INDEXES = [
         condition=Q(status=Status.SUBMITTED),
     ),
     models.Index(
+        fields=["workspace", "submitted_at"],
+        name="renders_running",
+        condition=Q(status=Status.SUBMITTED),
+    ),
+    models.Index(
         fields=["cancel_requested_at"],
         name="renders_to_cancel",
         condition=Q(status=Status.SUBMITTED, cancel_requested_at__isnull=False),
@@ -51,7 +60,18 @@ INDEXES = [
     ),
     # How many run, and what a day or a month cost, is read from the index alone.
     models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
+    # What a workspace has spent of its budget.
+    models.Index(
+        fields=["workspace", "finished_at", "kind", "cost_usd_micros"],
+        name="renders_billed",
+        condition=Q(status=Status.COMPLETED),
+    ),
     models.Index(fields=["-created_at", "-id"], name="renders_newest"),
+    models.Index(
+        fields=["workspace", "-created_at", "-id"],
+        name="renders_newest_of_workspace",
+        condition=~Q(workspace=DEFAULT_WORKSPACE),
+    ),
     models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
     models.Index(fields=["kind", "-created_at", "-id"], name="renders_newest_of_kind"),
     # Those completed are found among the newest; these are too few.

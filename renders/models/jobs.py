@@ -14,6 +14,7 @@ from renders.hiding import Link
 from renders.models.indexes import INDEXES
 from renders.querysets import RenderQuerySet
 from renders.states import TERMINAL, Kind, Status
+from renders.values import DEFAULT_WORKSPACE
 
 
 class RenderJob(models.Model):
@@ -52,6 +53,14 @@ class RenderJob(models.Model):
         db_index=False,  # few have one: see `renders_retries`
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    # Set when the row is made and never changed: in another account it would be another bill.
+    workspace = models.CharField(
+        max_length=40,
+        default=DEFAULT_WORKSPACE,
+        db_default=DEFAULT_WORKSPACE,
+        editable=False,
+        help_text="The Sume account that makes it and is billed.",
+    )
 
     status = models.CharField(
         max_length=20, choices=Status.choices, default=Status.PENDING, editable=False
@@ -143,6 +152,7 @@ class RenderJob(models.Model):
             ("cancel_renderjob", "Can cancel render job"),
             ("retry_renderjob", "Can retry render job"),
             ("hold_renderjob", "Can hold and release render job"),
+            ("choose_workspace", "Can choose the workspace of a render"),
         ]
         constraints = [
             models.CheckConstraint(name="renders_status_known", condition=Q(status__in=Status)),

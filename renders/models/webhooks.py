@@ -5,19 +5,21 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
+from renders.values import DEFAULT_WORKSPACE
+
 
 class WebhookEventQuerySet(models.QuerySet):
     """What the app asks the table."""
 
-    def record(self, event_id: str, *, type: str, job_id: str) -> bool:
-        """Keep an event; False if it is there already."""
+    def record(self, workspace: str, event_id: str, *, type: str, job_id: str) -> bool:
+        """Keep an event of a workspace; False if it is there already."""
         known = {"type": type, "job_id": job_id}
-        _, new = self.get_or_create(event_id=event_id, defaults=known)
+        _, new = self.get_or_create(workspace=workspace, event_id=event_id, defaults=known)
         return new
 
-    def about(self, job_id: str) -> "WebhookEventQuerySet":
-        """The events of one job."""
-        return self.filter(job_id=job_id)
+    def about(self, workspace: str, job_id: str) -> "WebhookEventQuerySet":
+        """The events of one job of a workspace."""
+        return self.filter(workspace=workspace, job_id=job_id)
 
     def prune(self, before: datetime, limit: int) -> int:
         """Delete up to `limit` events that came before that time."""
@@ -28,7 +30,14 @@ class WebhookEventQuerySet(models.QuerySet):
 class WebhookEvent(models.Model):
     """One event of Sume's. It says that there is something to read, and is never believed more."""
 
-    event_id = models.CharField(max_length=200, unique=True, editable=False)
+    event_id = models.CharField(max_length=200, editable=False)
+    workspace = models.CharField(
+        max_length=40,
+        default=DEFAULT_WORKSPACE,
+        db_default=DEFAULT_WORKSPACE,
+        editable=False,
+        help_text="Whose secret signed it.",
+    )
     type = models.CharField(max_length=100, blank=True, editable=False)
     job_id = models.CharField(
         max_length=200, blank=True, editable=False, help_text="Empty where the event names none."
@@ -38,6 +47,12 @@ class WebhookEvent(models.Model):
     objects = WebhookEventQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            # The id first: found by it alone, too.
+            models.UniqueConstraint(
+                fields=["event_id", "workspace"], name="renders_webhook_event_unique"
+            )
+        ]
         indexes = [
             models.Index(fields=["received_at"], name="renders_event_received"),
             models.Index(

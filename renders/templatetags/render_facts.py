@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.utils import timezone
 
+from renders import workspaces
 from renders.access import may_add
 from renders.artifacts import media
 from renders.conf import conf
@@ -189,6 +190,13 @@ def usd(micros: int | None) -> str:
     amount = f"{micros / 1_000_000:.6f}".rstrip("0")
     whole, _, decimals = amount.partition(".")
     return f"${whole}.{decimals:0<2}"
+
+
+@register.filter
+def account(render: RenderJob) -> str:
+    """Its workspace, where there are several to tell apart; else empty."""
+    several = workspaces.several() or render.workspace != workspaces.DEFAULT
+    return render.workspace if several else ""
 
 
 @register.filter

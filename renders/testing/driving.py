@@ -133,7 +133,7 @@ def _why(render: RenderJob) -> str:
         told = [f"Render {render.pk} is {render.status}, and finishing it fails."]
     if last:
         told.append(f"Its timeline ends with: {last.what} {last.detail}".rstrip())
-    for gate in standing.gates():
+    for gate in standing.gates(render.workspace):
         if gate.closed:
             told.append(f"The gate for {gate.sort} is closed: {gate.reason}")
     return "\n".join(told)

@@ -11,6 +11,7 @@ from unittest import mock
 from django.conf import settings
 from django.test import override_settings
 
+from renders import workspaces
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.sandbox.ledger import Bill, Refund
@@ -122,6 +123,10 @@ class StandIn:
         ours = {
             "API_KEY": "test-key",
             "BASE_URL": self.sandbox.url,
+            # Every account is a stand-in: no key of the project's is left.
+            "WORKSPACES": dict.fromkeys(workspaces.names()[1:], self._account()),
+            "SECRETS_FILE": "",
+            "BUDGET_USD": 0,
             "REDIS_URL": NO_REDIS,
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,
@@ -135,6 +140,10 @@ class StandIn:
             "MEDIA_ROOT": media,
             "STORAGES": {**settings.STORAGES, "default": storage},
         }
+
+    def _account(self) -> dict[str, Any]:
+        limits = {"WRITES_PER_MINUTE": NO_LIMIT, "MAX_IN_FLIGHT": NO_LIMIT}
+        return {"API_KEY": "test-key", "BASE_URL": self.sandbox.url, **limits}
 
 
 def _tells_more(record: logging.LogRecord) -> bool:

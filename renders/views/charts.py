@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from renders import drawing, history
+from renders import drawing, history, standing, workspaces
 from renders.models import RenderJob
 from renders.queries import sees_all
 from renders.states import TERMINAL, Status
@@ -26,18 +26,23 @@ Row = tuple[datetime, tuple[float, float] | None]
 @for_people
 @require_safe
 def charts(request: HttpRequest) -> HttpResponse:
-    """`?hours=` is one of `SPANS`."""
+    """`?hours=` is one of `SPANS`; `?workspace=` one account, for those who see all of several."""
     asked = request.GET.get("hours", "")
     hours = int(asked) if asked in map(str, SPANS) else min(SPANS)
     everybody = sees_all(request.user)
     whose = "all" if everybody else request.user.pk
-    key = f"renders:charts:{whose}:{hours}:{timezone.get_current_timezone_name()}"
+    names = standing.all_workspaces() if everybody and workspaces.several() else []
+    account = request.GET.get("workspace", "")
+    account = account if account in names else ""
+    key = f"renders:charts:{whose}:{account}:{hours}:{timezone.get_current_timezone_name()}"
     figures = cache.get(key)
     if figures is None:
         renders = RenderJob.objects.visible_to(request.user)
+        renders = renders.filter(workspace=account) if account else renders
         figures = _figures(hours, renders)
         cache.set(key, figures, CACHE_SECONDS)
     context = {"spans": SPANS, "hours": hours, "everybody": everybody, **figures}
+    context |= {"accounts": names, "account": account}
     return render(request, "renders/charts.html", context)
 
 

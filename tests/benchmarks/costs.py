@@ -58,15 +58,15 @@ def counting() -> Iterator[Cost]:
 
 def of_countdown(render: RenderJob, again: RenderJob) -> Cost:
     """One hop of a chain, Celery's own messages apart; both are due. The first one warms up."""
-    polling.poll(render.pk, None, sume(), poll_leases())
+    polling.poll(render.pk, None, sume, poll_leases())
     with counting() as cost:
-        polling.poll(again.pk, None, sume(), poll_leases())
+        polling.poll(again.pk, None, sume, poll_leases())
     return cost
 
 
 def of_sorted_set(reads: int, slots: int = BATCH) -> Cost:
     """A reader that is busy: so many are due, and in the sorted set. Each on average."""
-    reader = Reader(SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=list)
+    reader = Reader(SetQueue(polls(), poll_leases()), sume, slots=slots, follow=list)
     done = 0
     with counting() as cost:
         while done < reads:

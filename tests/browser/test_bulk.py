@@ -18,7 +18,7 @@ COUNT = 101
 def resumed(site: Site) -> Iterator[None]:
     """However the test ends, the others have a gate that is open."""
     yield
-    site.database(services.resume_sending)
+    site.database(lambda: services.resume_sending("default"))
 
 
 @pytest.mark.usefixtures("resumed")

@@ -1,5 +1,6 @@
 """The rules run by hand in the test's own process, step by step, without Celery."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,11 @@ TIMES = (
 )
 
 
+def clients_of(made: Callable[[], Any]) -> Callable[[str], Any]:
+    """As `connections.sume`, of a stand-in that every workspace is given."""
+    return lambda workspace: made()
+
+
 def leases() -> Leases:
     """The leases as the tasks use them."""
     return Leases(redis_client(), "sume:poll:")
@@ -34,26 +40,26 @@ def media_leases() -> Leases:
 
 def submit(render: RenderJob) -> list[Step]:
     """One submit; the row is refreshed."""
-    steps = submission.submit(render.pk, sume())
+    steps = submission.submit(render.pk, sume)
     render.refresh_from_db()
     return steps
 
 
 def poll(render: RenderJob, token: str | None = None) -> list[Step]:
     """One hop; the row is refreshed."""
-    steps = polling.poll(render.pk, token, sume(), leases())
+    steps = polling.poll(render.pk, token, sume, leases())
     render.refresh_from_db()
     return steps
 
 
 def finish(render: RenderJob) -> list[Step]:
     """One try to finish, its media included; the row is refreshed. Returns what follows later."""
-    steps = finishing.finish(render.pk, sume(), leases())
+    steps = finishing.finish(render.pk, sume, leases())
     while steps and steps[0].render_id == render.pk and not steps[0].after:
         if steps[0].do == "media":
             steps = save_media(render)
         else:
-            steps = finishing.finish(render.pk, sume(), leases())
+            steps = finishing.finish(render.pk, sume, leases())
     render.refresh_from_db()
     return steps
 
@@ -69,7 +75,7 @@ def make_due(render: RenderJob, **changes: Any) -> None:
     """Let the time for the next read come now."""
     from django.utils import timezone
 
-    gate.resume()
+    gate.resume("default")
     RenderJob.objects.filter(pk=render.pk).update(next_poll_at=timezone.now(), **changes)
     render.refresh_from_db()
 

@@ -88,7 +88,7 @@ def test_what_is_claimed_meanwhile_is_either_sent_or_held_or_canceled() -> None:
         """Rows in another order, as the sweep and a person's resume take them."""
         for _ in range(20):
             RENDERS.mark_swept([render.pk for render in renders[::-1]], timezone.now())
-            RENDERS.recall()
+            RENDERS.recall("default")
         return 0
 
     results = at_once(
@@ -158,7 +158,7 @@ def test_held_renders_are_sent_by_nobody_and_wake_no_sweep() -> None:
     long_ago = timezone.now() - timedelta(days=30)
     RENDERS.update(created_at=long_ago)
     assert claims.claim(renders[0].pk).renders == []
-    assert claims.next_in_line() == []
+    assert claims.next_in_line("default") == []
     assert engine.swept() == []
     assert RENDERS.filter(status=Status.PENDING).count() == 3
     batches.release_renders(RENDERS.all())
@@ -178,7 +178,7 @@ def test_cancels_beyond_the_minute_are_asked_at_later_reads(
     batches.cancel_renders(RENDERS.all())
     assert [step.do for step in quiet] == ["cancel"] * 2
     for step in quiet:
-        cancellation.cancel(step.render_id, sume())
+        cancellation.cancel(step.render_id, sume)
     left = RENDERS.filter(status=Status.SUBMITTED, cancel_answered_at=None).pks(9)
     assert len(left) == 2
     # The minute is full: the next reads send no message, later ones do.
@@ -194,7 +194,7 @@ def read(pk: Any) -> list[Step]:
         def status(self, job_id: str) -> JobStatus:
             return JobStatus("queued", None, False, 0.5, SumeFault(), None)
 
-    client: Any = Client()
+    client = engine.clients_of(Client)
     redis_client().flushall()
     engine.make_due(RENDERS.get(pk=pk))
     return polling.poll(pk, None, client, engine.leases())

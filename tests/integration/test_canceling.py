@@ -47,7 +47,7 @@ class World:
 
     def ask(self, render: RenderJob) -> None:
         """One `cancel_render` task."""
-        cancellation.cancel(render.pk, sume())
+        cancellation.cancel(render.pk, sume)
         render.refresh_from_db()
 
     def take(self, render: RenderJob, step: Step) -> list[Step]:
@@ -60,7 +60,7 @@ class World:
             return engine.poll(render, step.token)
         if step.do == "finish":
             return engine.finish(render)
-        gate.resume()
+        gate.resume("default")
         RenderJob.objects.filter(pk=render.pk).update(not_before=None)
         return engine.submit(render)
 
@@ -209,9 +209,9 @@ def test_a_cancel_while_the_request_fails_ends_as_sume_says(
     class Meanwhile:
         def submit(self, *arguments: str) -> Any:
             assert services.cancel_render(RenderJob.objects.get(pk=render.pk))
-            return sume().submit(*arguments)
+            return sume("default").submit(*arguments)
 
-    client: Any = Meanwhile()
+    client = engine.clients_of(lambda: Meanwhile())
     steps = engine.submission.submit(render.pk, client)
     render.refresh_from_db()
     world.end(render, steps)
@@ -225,9 +225,9 @@ def test_a_cancel_while_sume_refuses_the_request_changes_nothing(world: World) -
     class Meanwhile:
         def submit(self, *arguments: str) -> Any:
             services.cancel_render(RenderJob.objects.get(pk=render.pk))
-            return sume().submit(*arguments)
+            return sume("default").submit(*arguments)
 
-    client: Any = Meanwhile()
+    client = engine.clients_of(lambda: Meanwhile())
     steps = engine.submission.submit(render.pk, client)
     world.end(render, [*steps, Step("cancel", render.pk)])
     world.assert_ended(render, "failed")
@@ -331,7 +331,7 @@ def test_without_a_clear_answer_sume_is_asked_again_with_the_same_key(
     world.ask(render)
     if fault != "hostile":
         assert render.cancel_answered_at is None
-        gate.resume()  # a refused key pauses all writes
+        gate.resume("default")  # a refused key pauses all writes
         world.ask(render)
         assert world.asked(render) == 2
     assert "Sume canceled it." in world.told(render)

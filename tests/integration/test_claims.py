@@ -77,7 +77,7 @@ def test_a_batch_is_claimed_at_once_in_order(django_assert_max_num_queries: Any)
 def test_a_batch_that_meets_a_closed_gate_is_put_back_unsent(sandbox: Sandbox) -> None:
     renders = make(4)
     sandbox.faults.add("rate_limited", on="submit")
-    submission.send(claims.claim(renders[0].pk, 4), sume())
+    submission.send(claims.claim(renders[0].pk, 4), sume)
     assert sandbox.ledger.posts.total() == 1
     assert {row.status for row in RenderJob.objects.all()} == {"pending"}
 
@@ -134,7 +134,7 @@ def test_what_a_person_wants_canceled_is_not_sent_by_anybody() -> None:
     """Its cancel came while it was on its way, and then it was put back."""
     first, second = make(2)
     now = timezone.now()
-    assert RenderJob.objects.claim(first.pk, now)
+    assert RenderJob.objects.claim(first.pk, now, "default")
     assert RenderJob.objects.request_cancel(first.pk, now)
     assert RenderJob.objects.release(first.pk, now, not_before=now, code="x", message="wait")
 
@@ -225,35 +225,35 @@ def test_jobs_that_sume_never_ends_hold_no_place_for_ever(settings: Any) -> None
 def test_sumes_last_word_on_places_is_kept_to(sandbox: Sandbox) -> None:
     renders = make(4)
     engine.submit(renders[0])
-    admission.accepted(2, 0)
+    admission.accepted("default", 2, 0)
     assert [len(claim(render)) for render in renders[1:]] == [1, 1, 0]
 
 
 def test_submits_on_their_way_are_taken_off_what_sume_told() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted(2, 1)
+    admission.accepted("default", 2, 1)
     assert [len(claim(render)) for render in renders] == [1, 0, 0]
 
 
 def gate_row() -> None:
     with transaction.atomic():
-        gate.lock(Sort.WRITES)
+        gate.lock("default", Sort.WRITES)
 
 
 def test_where_no_place_is_left_one_asks_again_after_an_end() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted(0, 0)
+    admission.accepted("default", 0, 0)
     assert claim(renders[0]) == []
-    admission.freed()
+    admission.freed("default")
     assert [len(claim(render)) for render in renders] == [1, 0, 0]
 
 
 def test_where_no_place_is_left_one_asks_again_when_the_word_is_old() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted(0, 0)
+    admission.accepted("default", 0, 0)
     [step] = claims.claim(renders[0].pk).steps
     assert step.do == "submit" and step.after > 0
     engine.age_gates(admission.READING_SECONDS)
@@ -263,8 +263,8 @@ def test_where_no_place_is_left_one_asks_again_when_the_word_is_old() -> None:
 def test_a_reply_that_names_no_places_sets_no_limit() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted(0, 0)
-    admission.accepted(None, 0)
+    admission.accepted("default", 0, 0)
+    admission.accepted("default", None, 0)
     assert [len(claim(render)) for render in renders] == [1, 1, 1]
 
 
@@ -272,7 +272,7 @@ def test_a_reply_that_names_no_places_sets_no_limit() -> None:
 def test_a_huge_word_on_places_is_no_fault(told: int) -> None:
     renders = make(1)
     gate_row()
-    admission.accepted(told, 0)
+    admission.accepted("default", told, 0)
     assert claim(renders[0])
 
 
@@ -283,7 +283,7 @@ def test_what_sume_may_hold_keeps_its_place(settings: Any, sandbox: Sandbox) -> 
     engine.submit(first)
     assert first.outcome_unknown_at
     assert claim(second) == []  # its place is taken, for all that is known
-    RenderJob.objects.recall()
+    RenderJob.objects.recall("default")
     assert claim(second) == [first.pk]  # whose place it is may take it
 
 
@@ -330,14 +330,18 @@ def test_cancels_are_counted_and_have_a_share_of_their_own(settings: Any, sandbo
     settings.RENDERS |= {"WRITES_PER_MINUTE": 40}
     renders = make(50)
     assert sum(len(claim(render)) for render in renders) == 38
-    assert [len(claims.claim_cancel(renders[0].pk).renders) for _ in range(3)] == [1, 1, 0]
+    assert [len(claims.claim_cancel(renders[0].pk, "default").renders) for _ in range(3)] == [
+        1,
+        1,
+        0,
+    ]
 
 
 def test_a_cancel_is_not_sent_with_a_refused_key(sandbox: Sandbox) -> None:
     [render] = make(1)
     sandbox.faults.add("unauthorized", on="submit")
     engine.submit(render)
-    assert not claims.claim_cancel(render.pk).renders
+    assert not claims.claim_cancel(render.pk, "default").renders
 
 
 def test_a_cancel_may_be_the_one_that_tries(settings: Any, sandbox: Sandbox) -> None:
@@ -346,13 +350,13 @@ def test_a_cancel_may_be_the_one_that_tries(settings: Any, sandbox: Sandbox) -> 
     engine.submit(first)
     services.cancel_render(first)
     sandbox.faults.add("unauthorized", on="cancel")
-    [after_the_pause] = cancellation.cancel(first.pk, sume())
+    [after_the_pause] = cancellation.cancel(first.pk, sume)
     assert after_the_pause.after > 0
-    gate.resume()
-    assert claims.claim_cancel(first.pk).probe
-    assert not claims.claim_cancel(first.pk).renders
+    gate.resume("default")
+    assert claims.claim_cancel(first.pk, "default").probe
+    assert not claims.claim_cancel(first.pk, "default").renders
     engine.age_gates(10)
-    assert cancellation.cancel(first.pk, sume()) == [Step("submit", second.pk)]
+    assert cancellation.cancel(first.pk, sume) == [Step("submit", second.pk)]
     assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
 
 
@@ -380,19 +384,19 @@ def test_ten_thousand_behind_a_closed_gate_cost_few_messages(why: str, settings:
     first = RenderJob.objects.order_by("created_at").first()
     assert first
     if why == "paused":
-        gate.pause(Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 900)
+        gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 900)
     elif why == "held":
-        gate.hold(None)
+        gate.hold("default", None)
     elif why == "full":
         claim(first)
     elif why == "no place":
         gate_row()
-        admission.accepted(0, 0)
+        admission.accepted("default", 0, 0)
     else:
         settings.RENDERS |= {"WRITES_PER_MINUTE": 1, "MAX_IN_FLIGHT": 9}
         claim(first)
     pks = list(RenderJob.objects.pending().values_list("pk", flat=True)[:60])
-    following = [step for pk in pks for step in submission.submit(pk, sume())]
+    following = [step for pk in pks for step in submission.submit(pk, sume)]
     RenderJob.objects.pending().update(created_at=timezone.now() - timedelta(seconds=100))
     sweeps = [step for _ in range(10) for step in sweep()]
     assert len(following) <= 1

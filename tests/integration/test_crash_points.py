@@ -38,7 +38,17 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 import renders
-from renders import cancellation, finishing, gate, media, polling, saving, services, submission
+from renders import (
+    announcements,
+    cancellation,
+    finishing,
+    gate,
+    media,
+    polling,
+    saving,
+    services,
+    submission,
+)
 from renders.conf import conf
 from renders.connections import redis_client, sume
 from renders.models import RenderJob
@@ -75,6 +85,7 @@ TRACED = {
         "saving",
         "scheduling",
         "sending",
+        "announcements",
         "services",
         "sortedset",
         "submission",
@@ -229,14 +240,14 @@ class World:
     def deliver(self, step: Step) -> list[Step]:
         """Do what a worker does with the message."""
         if step.do == "submit":
-            return submission.submit(step.render_id, sume())
+            return submission.submit(step.render_id, sume)
         if step.do == "poll":
-            return polling.poll(step.render_id, step.token, sume(), engine.leases())
+            return polling.poll(step.render_id, step.token, sume, engine.leases())
         if step.do == "media":
             return saving.save(step.render_id, engine.media_leases())
         if step.do == "finish":
-            return finishing.finish(step.render_id, sume(), engine.leases())
-        return cancellation.cancel(step.render_id, sume())
+            return finishing.finish(step.render_id, sume, engine.leases())
+        return cancellation.cancel(step.render_id, sume)
 
     def deliver_all(self, steps: list[Step]) -> list[Step]:
         """Deliver these and what follows at once; return what follows later."""
@@ -339,13 +350,13 @@ def ended(world: World, made: list[RenderJob]) -> None:
 def fetched(world: World, made: list[RenderJob]) -> None:
     ended(world, made)
     for render in made:
-        assert finishing.finish(render.pk, sume(), engine.leases()) == [Step("media", render.pk)]
+        assert finishing.finish(render.pk, sume, engine.leases()) == [Step("media", render.pk)]
 
 
 def ended_without_reason(world: World, made: list[RenderJob]) -> None:
     over(world, made)
     for render in made:
-        sume().status(render.sume_job_id)
+        sume("default").status(render.sume_job_id)
         RenderJob.objects.end(render.pk, 0, timezone.now(), "failed", sume_status="failed")
 
 
@@ -434,7 +445,7 @@ def test_a_worker_killed_before_any_statement_costs_nothing_but_time(
     for number, (render, message) in zip(
         numbers, start(world, arrow, len(numbers), settings), strict=True
     ):
-        gate.resume()
+        gate.resume("default")
         killed_before(number, partial(world.deliver, message))
         points.append((number, render))
     world.sandbox.faults.clear()
@@ -491,7 +502,7 @@ def test_an_event_whose_receiver_dies_before_any_statement_is_not_lost(
 
     def tell(render: RenderJob) -> bool:
         job_id = render.sume_job_id
-        return services.take_event(f"evt_{job_id}", type="job.completed", job_id=job_id)
+        return announcements.take("default", f"evt_{job_id}", type="job.completed", job_id=job_id)
 
     spare = waiting()
     numbers = points_of(lambda: tell(spare))
@@ -516,7 +527,7 @@ class CancelAskedMeanwhile:
     def submit(self, path: str, body: str, key: str) -> Any:
         render = RenderJob.objects.get(idempotency_key=key)
         RenderJob.objects.request_cancel(render.pk, timezone.now())
-        return sume().submit(path, body, key)
+        return sume("default").submit(path, body, key)
 
 
 def test_a_render_canceled_while_sume_put_it_off_is_not_sent_again_by_whoever_comes_next(
@@ -524,14 +535,14 @@ def test_a_render_canceled_while_sume_put_it_off_is_not_sent_again_by_whoever_co
 ) -> None:
     """The worker dies between putting it back and canceling it."""
     arrow = ARROWS["submit put back"]
-    client: Any = CancelAskedMeanwhile()
+    client = engine.clients_of(lambda: CancelAskedMeanwhile())
     [(render, _step)] = start(world, arrow, 1, settings)
     numbers = points_of(lambda: submission.submit(render.pk, client))[::2]
     unsent = []
     for number, (render, _step) in zip(
         numbers, start(world, arrow, len(numbers), settings), strict=True
     ):
-        gate.resume()
+        gate.resume("default")
         killed_before(number, partial(submission.submit, render.pk, client))
         render.refresh_from_db()
         if render.cancel_requested_at and render.status in {"pending", "canceled"}:
@@ -549,7 +560,7 @@ def test_a_cancel_that_crosses_a_put_back_still_comes_before_the_next_sending(
     """`cancel_render` sees `submitting`; before it notes the wish, the row is pending again."""
     render = services.create_render("a red fox")
     now = timezone.now()
-    assert RenderJob.objects.claim(render.pk, now)
+    assert RenderJob.objects.claim(render.pk, now, "default")
     assert not RenderJob.objects.cancel_unsent(render.pk, now)
     assert RenderJob.objects.release(render.pk, now, not_before=now, code="x", message="wait")
     assert RenderJob.objects.request_cancel(render.pk, now)
@@ -568,9 +579,9 @@ def test_a_worker_taken_for_dead_before_the_request_was_fixed_sends_nothing(worl
     class Client:
         def submit(self, path: str, body: str, key: str) -> Any:
             bodies.append(body)
-            return sume().submit(path, body, key)
+            return sume("default").submit(path, body, key)
 
-    client: Any = Client()
+    client = engine.clients_of(lambda: Client())
     fixed = False
     for number in itertools.count(1, 2 * step_of_points()):
         render = services.create_render("a red fox")

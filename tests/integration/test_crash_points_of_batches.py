@@ -37,7 +37,7 @@ READS = {
 def read(queue: Callable[[], Any]) -> list[Step]:
     """Whatever is due, once, as `pollrenders` and `runrenders` do; returns what follows."""
     steps: list[Step] = []
-    reader = Reader(queue(), sume(), slots=10, follow=steps.extend)
+    reader = Reader(queue(), sume, slots=10, follow=steps.extend)
     reader.turn(0.0)
     while reader.busy:
         reader.turn(5.0, take=False)
@@ -96,7 +96,7 @@ def batch(world: World, arrow: Arrow, scheduler: str) -> list[RenderJob]:
 def mend(world: World, scheduler: str, way: Callable[[int], list[Step]]) -> None:
     """Time passes, Redis is emptied, sweeps come, and whoever reads in this mode."""
     world.sandbox.faults.clear()
-    gate.resume()
+    gate.resume("default")
     for number in range(MOST_ROUNDS):
         world.pass_time(points.LONG_SECONDS)
         steps = sweep()
@@ -104,7 +104,7 @@ def mend(world: World, scheduler: str, way: Callable[[int], list[Step]]) -> None
             polls().add({step.render_id: time.time() for step in steps if step.do == "poll"})
             upkeep.keep(polls())
         else:
-            steps += backlog.find(submits=True)
+            steps += backlog.find()
         steps = [step for step in steps if step.do != "poll"]
         world.deliver_all([Step(s.do, s.render_id) for s in [*steps, *way(-1 - number)]])
         if not RenderJob.objects.filter(handled_at__isnull=True).exists():
@@ -129,7 +129,7 @@ def test_a_reader_of_many_killed_before_any_statement_costs_nothing_but_time(
     died = [(0, render) for render in spare]
     for number in numbers:
         made = batch(world, arrow, scheduler)
-        gate.resume()
+        gate.resume("default")
         killed_before(number, partial(way, number))
         died += [(number, render) for render in made]
 
@@ -156,7 +156,7 @@ def test_a_process_without_redis_killed_before_any_statement_costs_nothing_but_t
         """Do what a thread of `runrenders` does with the step."""
         if step.do == "poll":
             return []  # found in the table
-        runner = Runner(sume(), slots=1)
+        runner = Runner(sume, slots=1)
         _, following = runner._take(step)
         while not runner._early.empty():
             following = [*following, runner._early.get()]
@@ -170,7 +170,7 @@ def test_a_process_without_redis_killed_before_any_statement_costs_nothing_but_t
     for number, (render, step) in zip(
         numbers, points.start(world, arrow, len(numbers), settings), strict=True
     ):
-        gate.resume()
+        gate.resume("default")
         killed_before(number, partial(deliver, step))
         died.append((number, render))
 

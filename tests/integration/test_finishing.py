@@ -104,7 +104,7 @@ def test_a_result_that_cannot_be_read_yet_is_read_later(
     assert step.after > 0
     assert ended.handled_at is None
     assert effects() == 0
-    gate.resume()
+    gate.resume("default")
     assert engine.finish(ended) == []
     assert ended.handled_at
     assert effects() == 1
@@ -196,7 +196,7 @@ def test_a_try_that_waits_for_its_time_is_not_made_before(
 def test_of_several_artifacts_each_is_kept_at_once_and_one_that_fails_holds_up_no_other(
     ended: RenderJob, sandbox: Sandbox
 ) -> None:
-    finishing.finish(ended.pk, sume(), engine.leases())
+    finishing.finish(ended.pk, sume, engine.leases())
     ended.refresh_from_db()
     [artifact] = ended.artifacts
     RenderJob.objects.store(ended.pk, result={"artifacts": [artifact, artifact]})
@@ -217,7 +217,7 @@ def test_of_two_workers_that_store_at_once_the_first_counts_and_no_file_is_left_
     ended: RenderJob, monkeypatch: Any
 ) -> None:
     """The second had lost its lease; a storage may give it a name of its own."""
-    finishing.finish(ended.pk, sume(), engine.leases())
+    finishing.finish(ended.pk, sume, engine.leases())
     save = media.save
     saved: list[str] = []
 

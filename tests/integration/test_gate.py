@@ -30,12 +30,12 @@ REFUSED = Paused("The key is refused.", code="unauthorized", status=401)
 
 
 def shut(sort: Sort = Sort.WRITES) -> Closed | None:
-    return gate.closed(sort, timezone.now())
+    return gate.closed("default", sort, timezone.now())
 
 
 def span(sort: Sort) -> float:
     """How long the pause is that a refusal brings now, in seconds."""
-    return (gate.pause(sort, REFUSED) - timezone.now()).total_seconds()
+    return (gate.pause("default", sort, REFUSED) - timezone.now()).total_seconds()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_pauses_grow_while_the_refusals_go_on(sort: Sort, settings: Any) -> None
         spans.append(round(span(sort)))
         engine.age_gates(1000)
     assert spans == [15, 30, 60, 100, 100]
-    gate.passed(sort)
+    gate.passed("default", sort)
     assert round(span(sort)) == 15
 
 
@@ -62,19 +62,19 @@ def test_those_that_were_on_their_way_together_are_one_refusal(settings: Any) ->
 
 def test_a_shorter_pause_leaves_a_longer_one(settings: Any) -> None:
     wait = BackOff("wait", code="rate_limit_exceeded")
-    until = gate.pause(Sort.WRITES, wait, 60)
-    assert gate.pause(Sort.WRITES, wait, 1) == until
-    assert gate.pause(Sort.WRITES, wait, 100) > until
+    until = gate.pause("default", Sort.WRITES, wait, 60)
+    assert gate.pause("default", Sort.WRITES, wait, 1) == until
+    assert gate.pause("default", Sort.WRITES, wait, 100) > until
 
 
 def test_reads_and_writes_pause_apart() -> None:
-    gate.pause(Sort.WRITES, REFUSED, 60)
+    gate.pause("default", Sort.WRITES, REFUSED, 60)
     assert shut(Sort.WRITES) and not shut(Sort.READS)
-    assert budget.read(lambda: 7) == 7
+    assert budget.read("default", lambda: 7) == 7
 
 
 def test_a_pause_says_why_and_until_when() -> None:
-    until = gate.pause(Sort.WRITES, REFUSED, 60)
+    until = gate.pause("default", Sort.WRITES, REFUSED, 60)
     for _ in ("as Redis tells", "as the database tells"):
         closed = shut()
         assert closed and closed.until == until
@@ -86,14 +86,14 @@ def test_without_redis_the_database_tells_of_the_pause(redis: EmbeddedRedis) -> 
     assert redis.child
     kill_group(redis.child)
     assert not shut()
-    gate.pause(Sort.WRITES, REFUSED, 60)
+    gate.pause("default", Sort.WRITES, REFUSED, 60)
     assert shut()
-    gate.resume()
+    gate.resume("default")
     assert not shut()
 
 
 def test_a_pause_ends_by_itself() -> None:
-    gate.pause(Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 60)
+    gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 60)
     engine.age_gates(61)
     redis_client().flushall()
     assert not shut()
@@ -103,13 +103,13 @@ def test_a_pause_ends_by_itself() -> None:
 
 
 def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) -> None:
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     first = claims.claim(renders[0].pk)
     assert first.probe and first.renders == [renders[0].pk]
     assert [claims.claim(render.pk).renders for render in renders[1:]] == [[], [], []]
 
-    gate.passed(Sort.WRITES)
+    gate.passed("default", Sort.WRITES)
     assert [claims.claim(render.pk).renders for render in renders[1:]] == [
         [render.pk] for render in renders[1:]
     ]
@@ -118,8 +118,8 @@ def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) ->
 def test_one_that_tries_and_dies_holds_up_the_others_for_a_while_only(
     renders: list[RenderJob],
 ) -> None:
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     assert claims.claim(renders[0].pk).renders
     engine.age_gates(10)
     assert claims.claim(renders[1].pk).renders == [renders[1].pk]
@@ -138,7 +138,7 @@ def test_a_refused_key_costs_one_call_a_pause_and_fails_nobody(
         assert sandbox.ledger.posts.total() == calls + (calls == 4) * 3
         engine.age_gates(1000)
         redis_client().flushall()
-        RenderJob.objects.recall()
+        RenderJob.objects.recall("default")
     for render in renders:
         render.refresh_from_db()
     assert {render.status for render in renders} == {"submitted"}
@@ -150,7 +150,7 @@ def test_when_the_try_is_answered_the_line_goes_on(
 ) -> None:
     sandbox.faults.add("unauthorized", on="submit")
     engine.submit(renders[0])
-    gate.resume()
+    gate.resume("default")
     steps = engine.submit(renders[1])
     assert [step.do for step in steps] == ["poll", "submit"]
     assert steps[1].render_id == renders[2].pk
@@ -159,8 +159,8 @@ def test_when_the_try_is_answered_the_line_goes_on(
 def test_a_try_without_a_clear_answer_leaves_it_to_the_next(
     renders: list[RenderJob], sandbox: Sandbox
 ) -> None:
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     sandbox.faults.add("reset_before", on="submit")
     steps = engine.submit(renders[0])
     assert [(step.do, step.render_id) for step in steps] == [
@@ -190,19 +190,19 @@ def test_reads_try_one_at_a_time_too() -> None:
 
     for error in (Paused, Closed, Closed):
         with pytest.raises(error):
-            budget.read(refuse)
+            budget.read("default", refuse)
     engine.age_gates(1)
     redis_client().flushall()
 
     def ask_meanwhile() -> int:
         with pytest.raises(Closed, match="Somebody tries"):
-            budget.read(lambda: 1)
+            budget.read("default", lambda: 1)
         raise OutcomeUnknown("no answer", code="no_answer")
 
     with pytest.raises(OutcomeUnknown):
-        budget.read(ask_meanwhile)
-    assert budget.read(lambda: 2) == 2  # it tries, and opens
-    assert budget.read(lambda: budget.read(lambda: 3)) == 3
+        budget.read("default", ask_meanwhile)
+    assert budget.read("default", lambda: 2) == 2  # it tries, and opens
+    assert budget.read("default", lambda: budget.read("default", lambda: 3)) == 3
     assert len(calls) == 1
 
 
@@ -211,7 +211,7 @@ def test_no_more_reads_than_allowed_in_a_second(settings: Any) -> None:
     done = refused = 0
     for _ in range(20):
         try:
-            done += budget.read(lambda: 1)
+            done += budget.read("default", lambda: 1)
         except Closed as closed:
             assert closed.code == "read_budget"
             refused += 1
@@ -227,7 +227,7 @@ def test_a_paused_poll_chain_goes_on_after_the_pause(
     engine.submit(render)
     engine.make_due(render)
     over = timezone.now() + timedelta(seconds=3)
-    gate.pause(Sort.READS, REFUSED, 3)
+    gate.pause("default", Sort.READS, REFUSED, 3)
     [step] = engine.poll(render)
     assert step.do == "poll" and step.token and step.after > 0
     assert render.poll_count == 0
@@ -257,20 +257,20 @@ def test_of_two_postponed_copies_one_goes_on(
 
 def test_a_person_pauses_and_resumes(renders: list[RenderJob]) -> None:
     user = get_user_model().objects.create(username="ada")
-    gate.hold(user)
+    gate.hold("default", user)
     closed = shut()
     assert closed and closed.until is None and "person" in str(closed)
     assert claims.claim(renders[0].pk).renders == []
-    assert budget.read(lambda: 1) == 1
-    gate.resume()
+    assert budget.read("default", lambda: 1) == 1
+    gate.resume("default")
     assert claims.claim(renders[0].pk).renders == [renders[0].pk]
 
 
 def test_a_person_who_resumes_early_has_one_submit_try(renders: list[RenderJob]) -> None:
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.pause(Sort.WRITES, REFUSED, 600)
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", Sort.WRITES, REFUSED, 600)
     assert claims.claim(renders[0].pk).renders == []
-    gate.resume()
+    gate.resume("default")
     assert claims.claim(renders[0].pk).probe
     assert claims.claim(renders[1].pk).renders == []
 
@@ -278,8 +278,8 @@ def test_a_person_who_resumes_early_has_one_submit_try(renders: list[RenderJob])
 def test_a_refusal_of_one_request_is_no_refusal_of_the_key(
     renders: list[RenderJob], sandbox: Sandbox
 ) -> None:
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     bad = services.create_render("REJECT this", priority=9)
     engine.submit(bad)
     assert bad.status == "failed"
@@ -291,8 +291,8 @@ def test_a_read_that_is_rejected_shows_that_the_key_is_taken(error: Any) -> None
     def refuse() -> int:
         raise error("no", code="x")
 
-    gate.pause(Sort.READS, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.READS, REFUSED)
+    gate.resume("default")
     with pytest.raises(error):
-        budget.read(refuse)
+        budget.read("default", refuse)
     assert Gate.objects.get(pk=Sort.READS).refusals == 0

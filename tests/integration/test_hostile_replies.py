@@ -212,7 +212,7 @@ def submitted(count: int, owner: Any, **fields: Any) -> list[RenderJob]:
 
 def let_go_on(render: RenderJob) -> None:
     """No wait and no pause holds it back any more."""
-    gate.resume()
+    gate.resume("default")
     redis_client().delete(f"sume:poll:{render.pk}")
     now = timezone.now()
     RenderJob.objects.filter(pk=render.pk, status="pending").update(not_before=None)
@@ -267,7 +267,7 @@ def test_no_hostile_reply_strands_a_render(
     shown: dict[str, RenderJob] = {}
     for render, (name, says) in zip(renders, hostile.items(), strict=True):
         liar.says[operation] = says
-        gate.resume()
+        gate.resume("default")
         steps = engine.submit(render) if operation == "submit" else engine.poll(render)
         assert steps, f"nothing follows: {name}"
         assert render.status != "submitting", name
@@ -302,7 +302,7 @@ def test_no_hostile_answer_to_a_cancel_breaks_the_row(liar: Liar, owner: Any, wh
     renders = submitted(len(hostile), owner, cancel_requested_at=timezone.now())
     for render, says in zip(renders, hostile.values(), strict=True):
         liar.says["cancel"] = says
-        cancellation.cancel(render.pk, sume())
+        cancellation.cancel(render.pk, sume)
     assert_pages_hold(owner, renders[:3])
     for render in renders[::10]:
         bring_home(render, liar)

@@ -79,7 +79,7 @@ def test_two_that_are_always_refused_do_not_stop_the_others(
     poison = make(2)
     good = make(5)
     bad = {row.pk for row in poison}
-    client = sume()
+    client = sume("default")
     real = client.submit
 
     def submit(path: str, body: str, key: str) -> Any:
@@ -94,7 +94,7 @@ def test_two_that_are_always_refused_do_not_stop_the_others(
     fake.submit = submit  # type: ignore[attr-defined]
     for _ in range(12):
         for row in [*poison, *good]:
-            submission.submit(row.pk, fake)  # type: ignore[arg-type]
+            submission.submit(row.pk, lambda workspace: fake)  # type: ignore[arg-type,return-value]
         engine.age_gates(2000)
         past = timedelta(seconds=2000)
         for row in RenderJob.objects.filter(not_before__isnull=False):
@@ -105,23 +105,23 @@ def test_two_that_are_always_refused_do_not_stop_the_others(
 
 def test_reads_go_on_with_one_write_a_minute(settings: Any) -> None:
     settings.RENDERS |= {"WRITES_PER_MINUTE": 1}
-    assert budget.read(lambda: 1)
+    assert budget.read("default", lambda: 1)
 
 
 def test_refusal_during_a_429_pause_is_a_refusal() -> None:
-    gate.pause(Sort.WRITES, WAIT, 1)
-    gate.pause(Sort.WRITES, REFUSED)
+    gate.pause("default", Sort.WRITES, WAIT, 1)
+    gate.pause("default", Sort.WRITES, REFUSED)
     assert Gate.objects.get(pk=Sort.WRITES).refusals == 1
 
 
 def test_passed_leaves_a_pause_that_began_meanwhile() -> None:
     renders = make(2)
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     assert claims.claim(renders[0].pk).probe
-    gate.pause(Sort.WRITES, WAIT, 60)  # one that was on its way before
-    gate.passed(Sort.WRITES)
-    assert gate.closed(Sort.WRITES, timezone.now())
+    gate.pause("default", Sort.WRITES, WAIT, 60)  # one that was on its way before
+    gate.passed("default", Sort.WRITES)
+    assert gate.closed("default", Sort.WRITES, timezone.now())
 
 
 def test_an_early_wake_up_is_followed_by_another(settings: Any) -> None:
@@ -142,7 +142,7 @@ def test_the_line_goes_on_right_after_a_429(sandbox: Sandbox) -> None:
     RenderJob.objects.filter(pk=renders[0].pk).update(submit_attempts=8)
     sandbox.faults.add("rate_limited", on="submit")
     begun = submission.begin(renders[0].pk)
-    steps = submission.send(begun, sume())
+    steps = submission.send(begun, sume)
     for step in begun.steps:  # it came while the gate was closed
         steps += claims.claim(step.render_id).steps
     row = Gate.objects.get(pk=Sort.WRITES)
@@ -157,11 +157,11 @@ def test_a_cancel_that_ends_badly_starts_the_line(sandbox: Sandbox, fault: str) 
     first, *others = make(3)
     engine.submit(first)
     services.cancel_render(first)
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     sandbox.faults.add(fault, on="cancel")
     # meanwhile the messages of the others find the try on its way, and are used up
-    real = sume().cancel
+    real = sume("default").cancel
     waiting: list[Any] = []
 
     class Client:
@@ -172,7 +172,7 @@ def test_a_cancel_that_ends_badly_starts_the_line(sandbox: Sandbox, fault: str) 
                 waiting.extend(claimed.steps)
             real(*args)
 
-    steps = cancellation.cancel(first.pk, Client())  # type: ignore[arg-type]
+    steps = cancellation.cancel(first.pk, lambda workspace: Client())  # type: ignore[arg-type,return-value]
     on_their_way = [step.after for step in [*waiting, *steps] if step.do == "submit"]
     assert on_their_way, "nothing is on its way"
     assert min(on_their_way) < 5
@@ -189,7 +189,7 @@ def test_stalled_workers_keep_to_the_minute(settings: Any, sandbox: Sandbox) -> 
     fresh = [submission.begin(row.pk) for row in renders[3:]]
     for held in [*stalled, *fresh]:
         if held.renders:
-            submission.send(held, sume())
+            submission.send(held, sume)
     assert sandbox.ledger.posts.total() <= 3
 
 
@@ -197,12 +197,12 @@ def test_a_stale_copy_of_a_pause_in_redis(monkeypatch: Any) -> None:
     tell = gate._tell
 
     def late(*args: Any) -> None:
-        gate.resume()  # a person, between the commit and Redis
+        gate.resume("default")  # a person, between the commit and Redis
         tell(*args)
 
     monkeypatch.setattr(gate, "_tell", late)
-    gate.pause(Sort.WRITES, WAIT, 600)
-    assert not gate.closed(Sort.WRITES, timezone.now())
+    gate.pause("default", Sort.WRITES, WAIT, 600)
+    assert not gate.closed("default", Sort.WRITES, timezone.now())
 
 
 def test_a_locked_head_stops_nobody(settings: Any) -> None:
@@ -234,18 +234,18 @@ def test_writes_in_the_future_count_no_longer_than_a_minute(settings: Any) -> No
 
 def test_probe_flag_after_the_clock_went_back() -> None:
     renders = make(2)
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     assert claims.claim(renders[0].pk).probe
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
     assert claims.claim(renders[1].pk).renders
 
 
 def test_a_read_that_tries_after_the_clock_went_back() -> None:
-    gate.pause(Sort.READS, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.READS, REFUSED)
+    gate.resume("default")
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
-    assert budget.read(lambda: 1)
+    assert budget.read("default", lambda: 1)
 
 
 def test_begin_of_a_withdrawn_one_still_starts_the_line() -> None:
@@ -265,7 +265,7 @@ def test_the_first_503_is_a_short_pause_whoever_meets_it() -> None:
             raise BackOff("away", code="unavailable", status=503)
 
     begun = submission.begin(renders[0].pk)
-    submission.send(begun, Client())  # type: ignore[arg-type]
+    submission.send(begun, lambda workspace: Client())  # type: ignore[arg-type,return-value]
     row = Gate.objects.get(pk=Sort.WRITES)
     assert row.paused_until
     assert (row.paused_until - timezone.now()).total_seconds() <= 5
@@ -279,14 +279,17 @@ def test_no_message_waits_longer_than_the_broker_lets_it(settings: Any) -> None:
         def submit(self, *args: str) -> None:
             raise REFUSED
 
-    steps = submission.send(submission.begin(first.pk), Client())  # type: ignore[arg-type]
+    steps = submission.send(
+        submission.begin(first.pk),
+        lambda workspace: Client(),  # type: ignore[arg-type,return-value]
+    )
     assert max(step.after for step in steps) <= submission.LONGEST_MESSAGE_SECONDS
 
 
 def test_a_probe_that_dies_is_followed_without_the_sweep() -> None:
     """The message that finds a try on its way is used up; nothing comes at `probe_until`."""
     renders = make(3)
-    gate.pause(Sort.WRITES, REFUSED)
-    gate.resume()
+    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.resume("default")
     assert claims.claim(renders[0].pk).probe  # and its worker is killed
     assert claims.claim(renders[1].pk).steps

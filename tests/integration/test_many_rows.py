@@ -15,16 +15,19 @@ from django.test import Client
 from django.utils import timezone
 
 from renders import (
+    announcements,
     attention,
     batches,
     checking,
     claims,
     erasing,
+    loads,
     measuring,
     removal,
     services,
     standing,
     sweep,
+    workspaces,
 )
 from renders.conf import conf
 from renders.health import work
@@ -153,8 +156,8 @@ def a_poll_is_noted() -> None:
 
 
 def an_event_comes() -> None:
-    services.take_event(
-        "event-1", type="job.completed", job_id=some(status="submitted").sume_job_id
+    announcements.take(
+        "default", "event-1", type="job.completed", job_id=some(status="submitted").sume_job_id
     )
 
 
@@ -171,10 +174,11 @@ def erase_some() -> None:
 WORK: dict[str, Callable[[], Any]] = {
     "a claim": lambda: claim(1),
     "a batch of claims": lambda: claim(50),
-    "the next in line": claims.next_in_line,
-    "a cancel": lambda: claims.claim_cancel(some(status=Status.SUBMITTED).pk),
-    "how many cancels are left": claims.cancels_left,
-    "what is on its way": lambda: claims.load(timezone.now()),
+    "the next in line": lambda: claims.next_in_line("default"),
+    "the next in every line": claims.next_in_lines,
+    "a cancel": lambda: claims.claim_cancel(some(status=Status.SUBMITTED).pk, "default"),
+    "how many cancels are left": lambda: claims.cancels_left("default"),
+    "what is on its way": lambda: loads.load(workspaces.get("default"), timezone.now()),
     "the sweep": sweep.sweep,
     "a poll": a_poll_is_noted,
     "a read at once": lambda: checking.ask([some(status=Status.SUBMITTED).pk]),
@@ -185,7 +189,7 @@ WORK: dict[str, Callable[[], Any]] = {
     ),
     "an end without Sume": lambda: RenderJob.objects.take_unfinished(timezone.now(), 60),
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),
-    "the gate's page": standing.figures,
+    "the gate's page": lambda: standing.figures("default"),
     "a person's batch": lambda: batches.hold_renders(RenderJob.objects.filter(created_by=1)),
     "a batch of what is old": lambda: prune(completed=30, failed=30, canceled=30),
     "a batch of old media": lambda: prune(media=30),
@@ -226,7 +230,7 @@ def test_a_sweep_that_finds_nothing_asks_by_index() -> None:
         renders.expired(before),
         renders.late(before, 0).not_swept_since(before),
         renders.unhandled_late(before, 0).not_swept_since(before),
-        claims.line(now).waiting_since(before),
+        claims.line("default", now).waiting_since(before),
     ]
     with plans_of_all() as plans:
         for query in queries:

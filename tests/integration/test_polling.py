@@ -210,7 +210,7 @@ def test_completed_without_its_result_is_read_on(redis: EmbeddedRedis, sandbox: 
 
 def test_a_poll_of_an_unknown_or_ended_render_stops(submitted: RenderJob, sandbox: Sandbox) -> None:
     stranger = RenderJob(prompt="never stored")
-    assert engine.polling.poll(stranger.pk, None, engine.sume(), engine.leases()) == []
+    assert engine.polling.poll(stranger.pk, None, engine.sume, engine.leases()) == []
     services.RenderJob.objects.end(
         submitted.pk, 0, submitted.created_at, "canceled", sume_status="canceled"
     )

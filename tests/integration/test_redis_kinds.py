@@ -151,12 +151,12 @@ def test_scripts_survive_that_servers_forget_them(servers: Servers) -> None:
 
 @ON_ONE_DATABASE
 def test_a_pause_is_told_and_forgotten(database: str, servers: Servers) -> None:
-    gate.pause(Sort.WRITES, Paused("No money.", code="insufficient_credits"), 60)
+    gate.pause("default", Sort.WRITES, Paused("No money.", code="insufficient_credits"), 60)
     Gate.objects.all().delete()
-    told = gate.closed(Sort.WRITES, timezone.now())
+    told = gate.closed("default", Sort.WRITES, timezone.now())
     assert told and told.code == "insufficient_credits"
-    gate.resume()
-    assert gate.closed(Sort.WRITES, timezone.now()) is None
+    gate.resume("default")
+    assert gate.closed("default", Sort.WRITES, timezone.now()) is None
 
 
 def test_requests_of_the_api_are_counted(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,12 +67,12 @@ def test_cancels_and_retries_need_nobody_else(stack: Stack) -> None:
     stack.sandbox.faults.add("job_takes", on="submit", argument=3, times=None)
     renders = stack.create(*["a red fox"] * 6)
     stack.until(in_flight(6), child=process)
-    services.pause_sending()
+    services.pause_sending("default")
     [unsent] = stack.create("a blue fox")
     for render in [*renders, unsent]:
         services.cancel_render(render)
     stack.until(lambda: RenderJob.objects.get(pk=unsent.pk).handled_at, child=process)
-    services.resume_sending()
+    services.resume_sending("default")
     services.retry_render(RenderJob.objects.get(pk=unsent.pk))
 
     stack.until_handled(sweeping=False)
@@ -87,7 +87,7 @@ def test_cancels_and_retries_need_nobody_else(stack: Stack) -> None:
 
 @ON_POSTGRESQL
 def test_what_is_held_or_paused_waits_until_a_person_lets_it_go(stack: Stack) -> None:
-    services.pause_sending()
+    services.pause_sending("default")
     [held, other] = stack.create("a red fox", "a blue fox")
     RenderJob.objects.hold_many([held.pk], timezone.now())
     process = modes.start(stack, "runrenders")
@@ -95,7 +95,7 @@ def test_what_is_held_or_paused_waits_until_a_person_lets_it_go(stack: Stack) ->
     stack.until(lambda: timezone.now() > later, child=process)
     assert states() == ["pending", "pending"]
 
-    services.resume_sending()
+    services.resume_sending("default")
     stack.until(lambda: RenderJob.objects.get(pk=other.pk).handled_at, child=process)
     assert states() == ["pending", "completed"]
 
@@ -293,7 +293,7 @@ def test_a_web_process_wakes_it_up(stack: Stack, monkeypatch: Any) -> None:
     monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
     listener = Listener()
     listener.start()
-    runner = running.Runner(sume(), slots=10, awakened=listener.heard)
+    runner = running.Runner(sume, slots=10, awakened=listener.heard)
     over = threading.Event()
 
     def run() -> None:
@@ -355,8 +355,8 @@ def use_everything(stack: Stack, user: Any) -> None:
     services.cancel_render(first)
     services.retry_render(first)
     services.check_now([second.pk])
-    services.pause_sending(user)
-    services.resume_sending()
+    services.pause_sending("default", user)
+    services.resume_sending("default")
     browser = Client()
     browser.force_login(user)
     for page in (

@@ -198,7 +198,7 @@ def drive(stack: Stack) -> None:
     [refused] = stack.create("a key that is refused")
     stack.until(lambda: worker.has_written("Writes pause"), child=worker)
     stack.until(lambda: RenderJob.objects.filter(pk=refused.pk, status="pending").exists())
-    services.resume_sending()
+    services.resume_sending("default")
 
     for fault in ("unauthorized", "reset_before", "html"):
         faults.add(fault, on="status")
@@ -299,27 +299,27 @@ def broken(*args: Any, **kwargs: Any) -> Any:
 
 def refused_key(sandbox: Sandbox, monkeypatch: Any) -> Any:
     sandbox.faults.add("unauthorized", on="status")
-    return sume().status("job_1")
+    return sume("default").status("job_1")
 
 
 def no_answer(sandbox: Sandbox, monkeypatch: Any) -> Any:
     sandbox.faults.add("reset_before", on="status")
-    return sume().status("job_1")
+    return sume("default").status("job_1")
 
 
 def no_json(sandbox: Sandbox, monkeypatch: Any) -> Any:
     sandbox.faults.add("html", on="submit")
-    return sume().submit("/v1/images", "{}", "key-1")
+    return sume("default").submit("/v1/images", "{}", "key-1")
 
 
 def a_bug_while_reading(sandbox: Sandbox, monkeypatch: Any) -> Any:
     monkeypatch.setattr(client_module.replies, "read_error", broken)
-    return sume().status("job_1")
+    return sume("default").status("job_1")
 
 
 def a_bug_below_requests(sandbox: Sandbox, monkeypatch: Any) -> Any:
     monkeypatch.setattr("urllib3.connectionpool.HTTPConnectionPool._get_conn", broken)
-    return sume().status("job_1")
+    return sume("default").status("job_1")
 
 
 def a_download_that_fails(sandbox: Sandbox, monkeypatch: Any) -> Any:
@@ -367,7 +367,7 @@ def a_setting_that_cannot_be_read(sandbox: Sandbox, monkeypatch: Any) -> Any:
 
 def a_bug_below_redis(sandbox: Sandbox, monkeypatch: Any) -> Any:
     monkeypatch.setattr("redis.client.Redis.parse_response", broken)
-    return gate.closed(Sort.WRITES, timezone.now())
+    return gate.closed("default", Sort.WRITES, timezone.now())
 
 
 WAYS = {
@@ -427,7 +427,7 @@ def test_the_settings_as_django_shows_them_hold_no_secret(canaries: SimpleNamesp
 
 
 def test_nothing_that_holds_a_secret_shows_it(canaries: SimpleNamespace) -> None:
-    client = sume()
+    client = sume("default")
     raised_by(lambda: client.status("job_1"))
     session = client._session
     request = session.prepare_request(client_module.requests.Request("GET", SIGNED))

@@ -229,7 +229,7 @@ class Renders(RuleBasedStateMachine):
     def die_while_sending(self, number: int) -> None:
         """Sume has the request; the worker dies before it hears so."""
         render = self._any(number)
-        if RenderJob.objects.claim(render.pk, timezone.now()):
+        if RenderJob.objects.claim(render.pk, timezone.now(), "default"):
             frozen = submission.frozen(render.pk)
             try:
                 self.sume.submit(frozen.request_path, frozen.request_body, frozen.idempotency_key)
@@ -318,7 +318,7 @@ class Renders(RuleBasedStateMachine):
         return RenderJob.objects.get(pk=list(self.known)[number % len(self.known)])
 
     def _take(self, step: Step) -> None:
-        client: Any = self.sume
+        client = engine.clients_of(lambda: self.sume)
         if step.do == "submit":
             self._add(submission.submit(step.render_id, client))
         elif step.do == "poll":

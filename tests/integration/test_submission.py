@@ -26,7 +26,7 @@ def pending(sandbox: Sandbox) -> RenderJob:
 
 def make_free(render: RenderJob) -> None:
     """Let the wait after a refusal be over, for the row and for the gate."""
-    gate.resume()
+    gate.resume("default")
     RenderJob.objects.filter(pk=render.pk).update(not_before=None)
 
 
@@ -101,7 +101,7 @@ def test_a_refusal_that_concerns_everybody_pauses_all_and_fails_nobody(
     # A server that fails may have taken it before: only Sume's own refusal is certain.
     assert (pending.outcome_unknown_at is None) == (fault != "unavailable")
     assert code is None or pending.error_code == code
-    assert gate.closed(Sort.WRITES, timezone.now())
+    assert gate.closed("default", Sort.WRITES, timezone.now())
     assert engine.submit(other) == []
     assert other.submit_attempts == 0
 
@@ -126,7 +126,7 @@ def test_two_workers_send_one_render_once(pending: RenderJob, sandbox: Sandbox) 
     followed: list[list[Step]] = []
 
     def work() -> None:
-        followed.append(submission.submit(pending.pk, sume()))
+        followed.append(submission.submit(pending.pk, sume))
         connection.close()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -146,7 +146,7 @@ def test_a_late_answer_is_welcome_after_the_row_was_taken_back(
     followed: list[list[Step]] = []
 
     def slow_worker() -> None:
-        followed.append(submission.submit(pending.pk, sume()))
+        followed.append(submission.submit(pending.pk, sume))
         connection.close()
 
     worker = threading.Thread(target=slow_worker)
@@ -166,10 +166,10 @@ def test_a_late_answer_is_welcome_after_the_row_was_taken_back(
 
 def test_a_late_refusal_does_not_undo_a_later_claim(pending: RenderJob, sandbox: Sandbox) -> None:
     first = timezone.now()
-    assert RenderJob.objects.claim(pending.pk, first)
+    assert RenderJob.objects.claim(pending.pk, first, "default")
     later = first + timedelta(seconds=10)
     assert RenderJob.objects.reap(pending.pk, later, 4)
-    assert RenderJob.objects.claim(pending.pk, later)
+    assert RenderJob.objects.claim(pending.pk, later, "default")
     assert not RenderJob.objects.refuse(pending.pk, first, later, code="x", message="late")
     assert not RenderJob.objects.release(
         pending.pk, first, not_before=later, code="x", message="late"

@@ -54,7 +54,7 @@ def test_a_pending_render_waits_for_its_time(render: RenderJob) -> None:
 
 def test_a_closed_gate_keeps_pending_renders_where_they_are(render: RenderJob) -> None:
     change(render, created_at=timezone.now() - AGO)
-    gate.pause(Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 10)
+    gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 10)
     assert engine.swept() == []
 
 
@@ -88,9 +88,9 @@ def test_while_reads_pause_none_is_put_back(render: RenderJob) -> None:
     engine.submit(render)
     engine.make_due(render)
     engine.age_rows(100)
-    gate.pause(Sort.READS, Paused("No.", code="unauthorized"), 60)
+    gate.pause("default", Sort.READS, Paused("No.", code="unauthorized"), 60)
     assert engine.swept() == []
-    gate.resume()
+    gate.resume("default")
     assert engine.swept() == [("poll", render.pk)]
 
 

@@ -150,7 +150,7 @@ class FakeQueue:
         self.let_go_of: list[Any] = []
         self.given_back: list[tuple[Any, float]] = []
 
-    def take(self, limit: int) -> list[Held]:
+    def take(self, limit: int, resting: Iterable[str] = ()) -> list[Held]:
         self.limits.append(limit)
         taken, self.ready = self.ready[:limit], self.ready[limit:]
         self.next_due = 0.0 if self.ready else None
@@ -176,6 +176,10 @@ class FakeSume:
         self.gate = threading.Event()
         self.gate.set()
         self._lock = threading.Lock()
+
+    def __call__(self, workspace: str) -> "FakeSume":
+        """As `connections.sume`: the client of a workspace."""
+        return self
 
     def status(self, job_id: str) -> JobStatus:
         with self._lock:

@@ -18,7 +18,7 @@ RENDERS = RenderJob.objects
 def sent(**fields):
     row = create_render("A boat")
     now = timezone.now()
-    RENDERS.claim(row.pk, now)
+    RENDERS.claim(row.pk, now, "default")
     RENDERS.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
@@ -38,7 +38,7 @@ def ended(status, ago, *, code="", handled=True):
 def put_back(unknown_at=None):
     row = create_render("A boat")
     now = timezone.now()
-    RENDERS.claim(row.pk, now)
+    RENDERS.claim(row.pk, now, "default")
     RENDERS.release(
         row.pk, now, not_before=now, code="queue_full", message="Full.", unknown_at=unknown_at
     )

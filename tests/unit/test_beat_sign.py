@@ -4,7 +4,7 @@ import time
 
 import pytest
 import redis
-from celery.signals import after_task_publish, beat_init
+from celery.signals import after_task_publish
 
 from renders import beat_sign
 
@@ -34,7 +34,7 @@ def test_only_beat_and_only_for_the_sweep(kept):
     send(beat_sign.SWEEP_TASK)
     assert kept == {}
 
-    beat_init.send(sender=None)
+    beat_sign.listen()
     send("renders.tasks.poll_render")
     assert kept == {}
     send(beat_sign.SWEEP_TASK)
@@ -43,7 +43,7 @@ def test_only_beat_and_only_for_the_sweep(kept):
 
 def test_without_redis_beat_goes_on(kept, caplog):
     kept.away = True
-    beat_init.send(sender=None)
+    beat_sign.listen()
 
     send(beat_sign.SWEEP_TASK)
 

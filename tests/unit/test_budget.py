@@ -95,10 +95,10 @@ def anywhere(request, a_redis, settings):
 
 
 def test_no_more_are_admitted_than_the_span_allows(anywhere):
-    assert budget.admit(4) == Admission(4)
-    assert budget.admit(MOST) == Admission(MOST - 4)
+    assert budget.admit("default", 4) == Admission(4)
+    assert budget.admit("default", MOST) == Admission(MOST - 4)
 
-    refused = budget.admit(1)
+    refused = budget.admit("default", 1)
 
     assert (refused.count, refused.probe) == (0, False)
     assert refused.closed.code == "read_budget"
@@ -106,26 +106,26 @@ def test_no_more_are_admitted_than_the_span_allows(anywhere):
 
 
 def test_the_next_span_has_a_budget_of_its_own(anywhere, clock):
-    budget.admit(MOST)
+    budget.admit("default", MOST)
     clock[0] = NOW + SECOND
 
-    assert budget.admit(MOST + 5) == Admission(MOST)
+    assert budget.admit("default", MOST + 5) == Admission(MOST)
 
 
 def test_where_a_second_allows_none_the_span_is_longer(anywhere, clock, settings):
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}  # 40 reads in 62 s
 
-    assert budget.admit(5).count == 1
-    closed = budget.admit(5).closed
+    assert budget.admit("default", 5).count == 1
+    closed = budget.admit("default", 5).closed
     clock[0] = closed.until - timedelta(microseconds=1)
-    assert budget.admit(5).count == 0
+    assert budget.admit("default", 5).count == 0
     clock[0] = closed.until
-    assert budget.admit(5).count == 1
+    assert budget.admit("default", 5).count == 1
 
 
 def test_without_redis_the_row_counts(none):
-    budget.admit(3)
-    budget.admit(2)
+    budget.admit("default", 3)
+    budget.admit("default", 2)
 
     row = Gate.objects.get(pk=Sort.READS)
     assert (row.span, row.span_taken) == (int(NOW.timestamp()), 5)
@@ -135,7 +135,7 @@ def test_redis_away_is_told(a_redis, caplog):
     a_redis.away = True
 
     with caplog.at_level(logging.WARNING):
-        assert budget.admit(2) == Admission(2)
+        assert budget.admit("default", 2) == Admission(2)
 
     assert "Redis unreachable (ConnectionError): the database counts." in caplog.messages
     assert Gate.objects.get(pk=Sort.READS).span_taken == 2
@@ -146,7 +146,7 @@ def test_redis_away_is_told(a_redis, caplog):
 
 def closed_gate(**fields):
     return Gate.objects.create(
-        sort=Sort.READS,
+        key=Sort.READS,
         **{"paused_until": NOW + 9 * SECOND, "code": "rate_limited", "reason": "Wait.", **fields},
     )
 
@@ -154,7 +154,7 @@ def closed_gate(**fields):
 def test_while_the_gate_is_closed_none_is_admitted_and_none_taken_from_the_budget(anywhere):
     closed_gate()
 
-    admission = budget.admit(5)
+    admission = budget.admit("default", 5)
 
     assert admission.count == 0
     assert (admission.closed.code, admission.closed.until) == ("rate_limited", NOW + 9 * SECOND)
@@ -166,35 +166,35 @@ def test_a_pause_that_redis_tells_of_needs_no_database(a_redis, django_assert_nu
     a_redis.kept["sume:gate:reads"] = json.dumps([until.timestamp(), "busy", "Wait."])
 
     with django_assert_num_queries(0):
-        admission = budget.admit(5)
+        admission = budget.admit("default", 5)
 
     assert (admission.closed.code, admission.closed.until) == ("busy", until)
 
 
 def test_an_open_gate_is_not_looked_at_again_for_a_moment(a_redis, django_assert_num_queries):
-    budget.admit(1)
+    budget.admit("default", 1)
     assert a_redis.kept["sume:gate:reads"] == gate.OPEN
     a_redis.calls.clear()
 
     with django_assert_num_queries(0):
-        assert budget.admit(1) == Admission(1)
+        assert budget.admit("default", 1) == Admission(1)
     assert a_redis.calls == ["get", "take"]
 
 
 def test_a_pause_told_meanwhile_stays(a_redis):
     a_redis.kept["sume:gate:reads"] = pause = json.dumps([NOW.timestamp(), "busy", "Over."])
 
-    budget.admit(1)
+    budget.admit("default", 1)
 
     assert a_redis.kept["sume:gate:reads"] == pause
 
 
 def test_a_pause_takes_the_place_of_an_open_gate(a_redis):
-    budget.admit(1)
+    budget.admit("default", 1)
 
-    budget.answered(False, Paused("No.", code="unauthorized", status=401))
+    budget.answered("default", False, Paused("No.", code="unauthorized", status=401))
 
-    assert budget.admit(1).closed.code == "unauthorized"
+    assert budget.admit("default", 1).closed.code == "unauthorized"
 
 
 # --- One that tries -------------------------------------------------------------------------
@@ -207,17 +207,17 @@ def refused(clock):
 
 
 def test_after_a_refusal_one_read_tries_and_the_others_wait(anywhere, refused):
-    assert budget.admit(5) == Admission(1, probe=True)
+    assert budget.admit("default", 5) == Admission(1, probe=True)
 
-    admission = budget.admit(5)
+    admission = budget.admit("default", 5)
 
     assert (admission.count, admission.closed.code) == (0, "probe")
 
 
 def test_whoever_waits_for_the_one_that_tries_takes_nothing_from_the_budget(none, refused):
-    budget.admit(5)
+    budget.admit("default", 5)
     for _ in range(MOST):
-        budget.admit(5)
+        budget.admit("default", 5)
 
     refused.refresh_from_db()
     assert refused.span_taken == 1
@@ -232,16 +232,16 @@ def test_of_two_that_would_try_at_once_one_does(none, refused, monkeypatch):
 
     monkeypatch.setattr(budget, "_take", overtaken)
 
-    assert budget.admit(5).closed.code == "probe"
+    assert budget.admit("default", 5).closed.code == "probe"
 
 
 def test_one_that_died_trying_is_waited_for_and_then_replaced(none, refused, clock):
-    budget.admit(1)
+    budget.admit("default", 1)
     clock[0] = NOW + 2.4 * SECOND
-    assert budget.admit(1).closed.code == "probe"
+    assert budget.admit("default", 1).closed.code == "probe"
 
     clock[0] = NOW + 2.6 * SECOND  # grace_seconds of the tests: 2.5
-    assert budget.admit(1) == Admission(1, probe=True)
+    assert budget.admit("default", 1) == Admission(1, probe=True)
 
 
 ANSWERS = {
@@ -254,44 +254,45 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("error", "refusals"), ANSWERS.values(), ids=ANSWERS)
 def test_any_answer_to_the_one_that_tries_opens_the_gate(none, refused, error, refusals):
-    budget.admit(1)
+    budget.admit("default", 1)
 
-    budget.answered(True, error)
+    budget.answered("default", True, error)
 
     refused.refresh_from_db()
     assert (refused.refusals, refused.probe_until) == (refusals, None)
-    assert budget.admit(3) == (Admission(3) if not refusals else Admission(1, probe=True))
+    expected = Admission(3) if not refusals else Admission(1, probe=True)
+    assert budget.admit("default", 3) == expected
 
 
 def test_another_refusal_closes_it_for_longer(none, refused):
-    budget.admit(1)
+    budget.admit("default", 1)
 
-    budget.answered(True, Paused("No.", code="unauthorized", status=401))
+    budget.answered("default", True, Paused("No.", code="unauthorized", status=401))
 
     refused.refresh_from_db()
     assert refused.refusals == 2
     assert refused.paused_until == NOW + 2 * 0.5 * SECOND  # PAUSE_SECONDS of the tests
-    assert budget.admit(1).closed.code == "unauthorized"
+    assert budget.admit("default", 1).closed.code == "unauthorized"
 
 
 @pytest.mark.parametrize("error", [None, OutcomeUnknown("No.", code="no_answer")])
 def test_what_the_others_are_told_leaves_the_gate_alone(none, error, django_assert_num_queries):
     with django_assert_num_queries(0):
-        budget.answered(False, error)
+        budget.answered("default", False, error)
 
 
 # --- One read -----------------------------------------------------------------------------
 
 
 def test_one_read_is_sent_where_it_may_be(none):
-    assert budget.read(lambda: "the answer") == "the answer"
+    assert budget.read("default", lambda: "the answer") == "the answer"
 
 
 def test_one_read_is_not_sent_where_the_gate_is_closed(none):
     closed_gate()
 
     with pytest.raises(Closed, match="Wait"):
-        budget.read(lambda: pytest.fail("It was sent."))
+        budget.read("default", lambda: pytest.fail("It was sent."))
 
 
 @pytest.mark.parametrize("probe", [False, True])
@@ -303,5 +304,5 @@ def test_the_gate_learns_from_one_read(none, probe):
         raise Paused("No.", code="unauthorized", status=401)
 
     with pytest.raises(Paused):
-        budget.read(ask)
-    assert budget.admit(1).closed.code == "unauthorized"
+        budget.read("default", ask)
+    assert budget.admit("default", 1).closed.code == "unauthorized"

@@ -7,14 +7,17 @@ from ipaddress import ip_network
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from renders import values, workspaces
 from renders.conf import Conf, Setting, conf
 from renders.values import (
     count,
     days,
+    dollars,
     flag,
     hosts,
     hours,
     plan,
+    prices,
     redis_address,
     scheduler,
     seconds,
@@ -38,10 +41,12 @@ COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
 HOSTS, SCHEDULERS, TOKENS = read_by(hosts), read_by(scheduler), read_by(token)
+# Those of workspaces and money: see test_workspaces.
+ACCOUNTS = [*read_by(dollars), *read_by(prices), *read_by(values.workspaces)]
 
 
 def test_these_tests_know_every_setting():
-    words = [*PLANS, *SCHEDULERS, *TOKENS]
+    words = [*PLANS, *SCHEDULERS, *TOKENS, *ACCOUNTS]
     assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *words, *ADDRESSES, *HOSTS]) == NAMES
 
 
@@ -208,8 +213,9 @@ def test_an_unknown_plan_is_told_with_those_that_are_known(settings):
 def test_the_plan_sets_the_limits_that_are_not_given(settings, given, writes, at_once):
     settings.RENDERS = given
 
-    assert (conf.writes_per_minute, conf.max_in_flight) == (writes, at_once)
-    assert conf.reads_per_minute == 40 * writes
+    limits = workspaces.get("default")
+    assert (limits.writes_per_minute, limits.max_in_flight) == (writes, at_once)
+    assert limits.reads_per_minute == 40 * writes
 
 
 @pytest.mark.parametrize("mark", ["/", "#", "?"])
@@ -295,8 +301,8 @@ def test_what_is_no_address_is_told(settings, name, given):
 def test_several_secrets_of_webhooks_have_commas_between(settings, given, secrets):
     settings.RENDERS = {"WEBHOOK_SECRET": given}
 
-    assert conf.webhook_secrets == secrets
-    assert "old" not in repr(conf.webhook_secrets)
+    assert list(workspaces.get("default").webhook_secrets) == secrets
+    assert "old" not in repr(workspaces.get("default").webhook_secrets)
 
 
 @pytest.mark.parametrize(
@@ -312,10 +318,10 @@ def test_several_secrets_of_webhooks_have_commas_between(settings, given, secret
 )
 def test_webhooks_go_where_sume_sends_them(settings, public, api, wanted):
     settings.RENDERS = {"WEBHOOK_SECRET": "secret", "PUBLIC_URL": public, "BASE_URL": api}
-    assert conf.webhooks_wanted is wanted
+    assert workspaces.get("default").webhooks_wanted is wanted
 
     settings.RENDERS = {"PUBLIC_URL": public, "BASE_URL": api}
-    assert conf.webhooks_wanted is False
+    assert workspaces.get("default").webhooks_wanted is False
 
 
 @pytest.mark.parametrize(

@@ -155,17 +155,17 @@ def test_each_submit_counts_for_it_stands_for_whoever_is_next():
 def test_it_has_what_is_due_or_under_way_and_not_what_waits_for_its_time():
     work = Work()
     crew = Crew(work, 1, "one")
-    assert not crew.has("submit")
+    assert crew.all_of("submit") == set()
 
     crew.put(Step("submit", IDS[0], 60))
-    assert not crew.has("submit")
+    assert crew.all_of("submit") == set()
 
     crew.put(Step("submit", IDS[1]))
-    assert crew.has("submit")
+    assert crew.all_of("submit") == {IDS[1]}
     crew.start()
-    assert crew.has("submit")
-    assert not crew.has("finish")
+    assert crew.all_of("submit") == {IDS[1]}
+    assert crew.all_of("finish") == set()
 
     work.go.release()
     collected(crew)
-    assert not crew.has("submit")
+    assert crew.all_of("submit") == set()

@@ -133,7 +133,7 @@ def test_an_erased_reference_is_taken_for_a_list_of_many(ann):
     hers(ann, reference="order-1")
     erasing.erase(ann)
 
-    sheet = drafts.check("prompt,reference\na fox,order-1\na hen,order-2\n", Layout.TABLE, {})
+    sheet = drafts.check("prompt,reference\na fox,order-1\na hen,order-2\n", Layout.TABLE, {}, ann)
 
     assert [fault.line for fault in sheet.faults] == [2]
 

@@ -4,21 +4,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from renders import exposition
 from renders.measuring import Standing
-from renders.standing import GateStanding
+from renders.standing import Figures, GateStanding
+
+OPEN = [GateStanding("writes"), GateStanding("reads")]
 
 
-def standing(**changed):
-    nothing = {
-        "jobs": {},
-        "ages": dict.fromkeys(("pending", "submitting", "submitted", "unhandled"), 0.0),
-        "ended": None,
-        "gates": [GateStanding("writes"), GateStanding("reads")],
-        "overdue": 0,
-        "failing_reads": 0,
-        "writes": 0,
-        "capacity": None,
-    }
-    return Standing(**{**nothing, **changed})
+def standing(gates=OPEN, ended=None, **figures):
+    nothing = dict.fromkeys(Figures.__dataclass_fields__, 0)
+    nothing |= {"max_in_flight": None, "capacity": None, "spent": None}
+    accounts = {"default": (gates, Figures(**{**nothing, **figures}))}
+    return Standing({}, {}, {}, ended=ended, accounts=accounts)
 
 
 def samples(totals, **changed):
@@ -34,7 +29,7 @@ def samples(totals, **changed):
 def test_what_never_happened_is_zero():
     found = samples({})
 
-    assert found["renders_submits_total", "accepted"] == 0
+    assert found["renders_submits_total", "accepted", "default"] == 0
     assert found["renders_ended_total", "video", "failed"] == 0
     assert found["renders_poll_lateness_seconds_count",] == 0
     assert found["renders_stage_duration_seconds_bucket", "60.0", "at_sume"] == 0
@@ -60,16 +55,20 @@ def test_buckets_hold_all_that_are_below():
 
 
 def test_cost_is_in_dollars():
-    assert samples({"cost_usd|image": 90_000})["renders_cost_usd_total", "image"] == 0.09
+    found = samples({"cost_usd|default|image": 90_000})
+
+    assert found["renders_cost_usd_total", "image", "default"] == 0.09
 
 
 def test_what_nobody_expected_is_shown_once_it_happened():
-    assert ("renders_submits_total", "other") not in samples({})
-    assert samples({"submits|other": 3})["renders_submits_total", "other"] == 3
+    unexpected = ("renders_submits_total", "other", "default")
+    assert unexpected not in samples({})
+    assert samples({"submits|default|other": 3})[unexpected] == 3
 
 
 def test_a_count_of_a_release_to_come_is_left_alone():
-    assert samples({"unheard_of|x": 3, "submits|accepted": 1})["renders_submits_total", "accepted"]
+    found = samples({"unheard_of|x": 3, "submits|default|accepted": 1})
+    assert found["renders_submits_total", "accepted", "default"]
 
 
 def test_a_closed_gate_says_why():
@@ -79,13 +78,24 @@ def test_a_closed_gate_says_why():
     ]
     found = samples({}, gates=gates)
 
-    assert found["renders_gate_open", "insufficient_credits", "writes"] == 0
-    assert found["renders_gate_open", "", "reads"] == 1
-    assert found["renders_gate_pause_seconds", "writes"] == float("inf")
-    assert found["renders_gate_pause_seconds", "reads"] == 0
+    assert found["renders_gate_open", "insufficient_credits", "writes", "default"] == 0
+    assert found["renders_gate_open", "", "reads", "default"] == 1
+    assert found["renders_gate_pause_seconds", "writes", "default"] == float("inf")
+    assert found["renders_gate_pause_seconds", "reads", "default"] == 0
 
 
-def test_a_limit_that_there_is_not_is_not_shown(settings):
-    assert ("renders_in_flight_limit",) not in samples({})
-    settings.RENDERS = {**settings.RENDERS, "PLAN": "pro"}
-    assert samples({})["renders_in_flight_limit",] == 24
+def test_a_limit_that_there_is_not_is_not_shown():
+    limits = ("renders_in_flight_limit", "renders_spent_usd", "renders_budget_usd")
+    none = samples({})
+    some = samples({}, max_in_flight=24, spent=1_500_000, budget=2_000_000)
+
+    assert [(limit, "default") in none for limit in limits] == [False] * 3
+    assert [some[limit, "default"] for limit in limits] == [24, 1.5, 2]
+
+
+def test_each_workspace_has_its_own_lines(settings):
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {"API_KEY": "k"}}}
+    found = samples({"cost_usd|acme|image": 1_000_000, "cost_usd|default|image": 2_000_000})
+
+    assert found["renders_cost_usd_total", "image", "acme"] == 1
+    assert found["renders_cost_usd_total", "image", "default"] == 2

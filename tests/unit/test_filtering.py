@@ -24,7 +24,7 @@ def found(user, query):
 
 
 def submitted(row, moment):
-    RenderJob.objects.claim(row.pk, moment)
+    RenderJob.objects.claim(row.pk, moment, "default")
     RenderJob.objects.record_submitted(
         row.pk, moment, job_id="j", sume_status="", hit=False, next_poll_at=moment
     )

@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 10, 12, 30, tzinfo=UTC)
 def ended(finished, status=Status.COMPLETED, *, waited=5, took=40, cost=0):
     row = create_render("A boat")
     submitted = finished - timedelta(seconds=took)
-    RenderJob.objects.claim(row.pk, submitted)
+    RenderJob.objects.claim(row.pk, submitted, "default")
     RenderJob.objects.record_submitted(
         row.pk, submitted, job_id="j", sume_status="", hit=False, next_poll_at=submitted
     )

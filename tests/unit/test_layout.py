@@ -147,6 +147,47 @@ def test_no_module_but_the_transitions_writes_a_status(path):
     assert status_writes(tree_of(path)) == []
 
 
+def workspace_changes(tree: ast.AST) -> list[int]:
+    """The lines that change which account a row belongs to, once it is made."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            inner = [one for target in targets for one in ast.walk(target)]
+            lines += [
+                one.lineno
+                for one in inner
+                if isinstance(one, ast.Attribute) and one.attr == "workspace"
+            ]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            words = {
+                inner.value for one in node.args for inner in ast.walk(one)
+                if isinstance(inner, ast.Constant)
+            }  # fmt: skip
+            named = {keyword.arg for keyword in node.keywords} | words
+            if node.func.attr in {"update", "bulk_update", "update_or_create"}:
+                lines += [node.lineno] * ("workspace" in named)
+    return lines
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "render.workspace = 'acme'",
+        "renders.filter(pk=pk).update(workspace='acme')",
+        "renders.bulk_update(rows, ['workspace'])",
+    ],
+)
+def test_the_search_finds_what_changes_a_workspace(code):
+    assert workspace_changes(ast.parse(code)) == [1]
+
+
+@pytest.mark.parametrize("path", OWN, ids=name_of)
+def test_a_render_never_changes_its_account(path):
+    """With another account's key, the same request would be another bill."""
+    assert workspace_changes(tree_of(path)) == []
+
+
 def test_no_error_has_the_status_of_a_row():
     assert "renders.models" not in reached_from("renders.exceptions")
 
@@ -208,6 +249,12 @@ FORBIDDEN = {
     "reporting": {"renders", "celery", "redis", "requests"},
     "values": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "kinds": {"renders.models", "celery", "redis", "requests"},
+    "workspaces": {"renders.models", "renders.client", "celery", "redis", "requests"},
+    "secrets_file": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
+    "spending": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
+    "loads": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
+    "choosing": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
+    "checks.workspaces": {"renders.models", "celery", "redis", "requests"},
     "exceptions": {"requests", "django"},
     "pacing": {"time", "django", "celery", "redis", "requests", "renders"},
     "states": {"celery", "redis", "requests", "renders"},
@@ -272,6 +319,7 @@ FORBIDDEN = {
     "sweep": {"celery", "kombu", "renders.scheduling", "renders.tasks"},
     "services": {"requests", "renders.client", "celery", "kombu"},
     "signals": {"celery", "kombu", "renders.client"},
+    "announcements": {"requests", "renders.client", "celery", "kombu", "redis"},
     "access": {"requests", "renders.client", "celery", "redis"},
     "artifacts": {"requests", "renders.client", "celery", "redis"},
     "webhooks": {"requests", "renders.client", "celery", "redis", "renders.models"},

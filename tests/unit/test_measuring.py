@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db import DatabaseError
 from django.utils import timezone
 
-from renders import claims, measuring
+from renders import measuring
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.states import SENDING
 
@@ -44,11 +44,11 @@ def make(status="pending", kind="image", **fields):
 def test_an_empty_table_tells_of_nothing():
     found = measuring.standing()
 
-    assert found.jobs == {}
-    assert set(found.ages.values()) == {0.0}
+    assert (found.jobs, found.ages, found.failing_reads) == ({}, {}, {})
     assert found.ended == {"completed": 0, "failed": 0, "canceled": 0}
-    assert (found.in_flight, found.overdue, found.writes) == (0, 0, 0)
-    assert found.capacity is None
+    figures = found.accounts["default"][1]
+    assert (figures.in_flight, figures.overdue, figures.writes) == (0, 0, 0)
+    assert figures.capacity is None
 
 
 def test_renders_are_counted_by_where_they_stand():
@@ -66,45 +66,63 @@ def test_renders_are_counted_by_where_they_stand():
     found = measuring.standing()
 
     assert found.jobs == {
-        ("pending", "image"): 1,
-        ("pending", "video"): 1,
-        ("held", "image"): 1,
-        ("submitting", "image"): 1,
-        ("submitted", "image"): 3,
-        ("unhandled", "image"): 1,
+        ("default", "pending", "image"): 1,
+        ("default", "pending", "video"): 1,
+        ("default", "held", "image"): 1,
+        ("default", "submitting", "image"): 1,
+        ("default", "submitted", "image"): 3,
+        ("default", "unhandled", "image"): 1,
     }
-    assert found.ages["pending"] == pytest.approx(100, abs=2)
-    assert found.ages["submitting"] == pytest.approx(7, abs=2)
-    assert found.ages["submitted"] == pytest.approx(20, abs=2)
-    assert found.ages["unhandled"] == pytest.approx(40, abs=2)
-    assert (found.overdue, found.failing_reads) == (1, 1)
+    assert found.ages["default", "pending"] == pytest.approx(100, abs=2)
+    assert found.ages["default", "submitting"] == pytest.approx(7, abs=2)
+    assert found.ages["default", "submitted"] == pytest.approx(20, abs=2)
+    assert found.ages["default", "unhandled"] == pytest.approx(40, abs=2)
+    figures = found.accounts["default"][1]
+    assert (figures.overdue, found.failing_reads) == (1, {"default": 1})
     assert found.ended == {"completed": 2, "failed": 1, "canceled": 0}
-    assert found.in_flight == claims.in_flight(timezone.now()) == 3
+    assert figures.in_flight == 3
 
 
 def test_without_a_limit_nothing_is_overdue(settings):
     settings.RENDERS = {**settings.RENDERS, "OVERDUE_HOURS": "0"}
     make("submitted", submitted_at=ago(10**6))
 
-    assert measuring.standing().overdue == 0
+    assert measuring.standing().accounts["default"][1].overdue == 0
 
 
 def test_a_read_that_is_due_later_is_not_late():
     make("submitted", next_poll_at=timezone.now() + timedelta(seconds=30))
 
-    assert measuring.standing().ages["submitted"] == 0
+    assert measuring.standing().ages["default", "submitted"] == 0
 
 
 def test_the_gates_and_the_minute_are_told():
     render = make()
-    Gate.objects.create(sort="writes", paused_until=ago(-30), code="paused", capacity=4)
+    Gate.objects.create(key="writes", paused_until=ago(-30), code="paused", capacity=4)
     RenderEvent.objects.create(render=render, what=SENDING, at=ago(10))
     RenderEvent.objects.create(render=render, what=SENDING, at=ago(100))
 
     found = measuring.standing()
 
-    assert {gate.sort: gate.closed for gate in found.gates} == {"writes": True, "reads": False}
-    assert (found.writes, found.capacity) == (1, 4)
+    gates, figures = found.accounts["default"]
+    assert {gate.sort: gate.closed for gate in gates} == {"writes": True, "reads": False}
+    assert (figures.writes, figures.capacity) == (1, 4)
+
+
+def test_workspaces_are_told_apart(settings):
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {"API_KEY": "k"}}}
+    make(workspace="acme", created_at=ago(100))
+    make(created_at=ago(50))
+    Gate.objects.create(key="acme:writes", paused_until=ago(-30), code="paused")
+
+    found = measuring.standing()
+
+    assert found.jobs == {("default", "pending", "image"): 1, ("acme", "pending", "image"): 1}
+    assert found.ages["acme", "pending"] == pytest.approx(100, abs=2)
+    assert {name: gates[0].closed for name, (gates, _) in found.accounts.items()} == {
+        "default": False,
+        "acme": True,
+    }
 
 
 def test_what_has_ended_is_counted_once_in_a_while():

@@ -22,7 +22,7 @@ def _empty_cache():
 def made(took, kind="image", status=Status.COMPLETED):
     row = create_render("A boat", kind=kind)
     then = timezone.now() - timedelta(hours=1)
-    RenderJob.objects.claim(row.pk, then)
+    RenderJob.objects.claim(row.pk, then, "default")
     RenderJob.objects.record_submitted(
         row.pk, then, job_id="j", sume_status="", hit=False, next_poll_at=then
     )
@@ -91,7 +91,7 @@ def test_while_sending_is_paused_nothing_is_promised():
     row = create_render("A boat")
     assert progress_of(row).paused is False
 
-    pause_sending()
+    pause_sending("default")
 
     assert progress_of(row).paused is True
     assert progress_of(made(0, status=Status.SUBMITTED)).paused is False

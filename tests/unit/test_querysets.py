@@ -35,7 +35,12 @@ def end(status):
 
 # name: the call, the states that it starts from, the state after it (None: the same), its event
 TRANSITIONS = {
-    "claim": (lambda pk: RENDERS.claim(pk, NOW), {Status.PENDING}, Status.SUBMITTING, "sending"),
+    "claim": (
+        lambda pk: RENDERS.claim(pk, NOW, "default"),
+        {Status.PENDING},
+        Status.SUBMITTING,
+        "sending",
+    ),
     "freeze_request": (
         lambda pk: RENDERS.freeze_request(pk, "/v1/images", "{}"),
         {Status.SUBMITTING},
@@ -165,7 +170,7 @@ def test_these_tests_know_every_transition():
     public = {name for name in names if not name.startswith("_")}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
-    others |= {"keep_artifact", "record", "record_reads", "take_due", "give_back"}
+    others |= {"begin_anew", "keep_artifact", "record", "record_reads", "take_due", "give_back"}
     of_many = {name for name in public if name.endswith("_many")}
     assert {name.split(" ")[0] for name in TRANSITIONS} == public - others - of_many
     assert {name.split(" ")[0] for name in OF_MANY} == of_many
@@ -218,9 +223,12 @@ def test_what_is_held_is_in_no_line():
 
     assert not RENDERS.due(NOW).exists()
     assert not RENDERS.expired(NOW).exists()
-    assert not RENDERS.claim(render.pk, NOW)
+    assert not RENDERS.claim(render.pk, NOW, "default")
     assert not RENDERS.give_up(render.pk, NOW)
-    assert RENDERS.claim_next(RENDERS.due(NOW), NOW, render.pk, within=9, limit=9) == []
+    assert (
+        RENDERS.claim_next(RENDERS.due(NOW), NOW, render.pk, workspace="default", within=9, limit=9)
+        == []
+    )
     assert RENDERS.cancel_unsent(render.pk, NOW)
     assert row(render)["held_at"] is None
 
@@ -296,13 +304,13 @@ def test_of_two_equal_calls_one_wins(name, call, start):
 def test_a_claim_waits_for_its_time(not_before, wins):
     render = stored(not_before=not_before)
 
-    assert RENDERS.claim(render.pk, NOW) is wins
+    assert RENDERS.claim(render.pk, NOW, "default") is wins
 
 
 def test_a_claim_notes_when_and_how_often():
     render = stored(submit_attempts=2)
 
-    RENDERS.claim(render.pk, NOW)
+    RENDERS.claim(render.pk, NOW, "default")
 
     render.refresh_from_db()
     assert render.claimed_at == NOW
@@ -677,7 +685,7 @@ def test_a_transition_whose_event_cannot_be_written_did_not_happen(monkeypatch):
     monkeypatch.setattr(RenderQuerySet, "log", fail)
 
     with pytest.raises(OSError, match="disk full"):
-        RENDERS.claim(render.pk, NOW)
+        RENDERS.claim(render.pk, NOW, "default")
 
     assert row(render) == before
 

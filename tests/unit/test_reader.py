@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def open_gate(monkeypatch):
     """Whatever is asked for is admitted."""
-    monkeypatch.setattr(budget, "admit", Admission)
-    monkeypatch.setattr("renders.claims.next_in_line", list)
-    monkeypatch.setattr("renders.admission.freed", lambda: None)
+    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(wanted))
+    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [])
+    monkeypatch.setattr("renders.admission.freed", lambda workspace: None)
     monkeypatch.setattr(reader, "close_old_connections", lambda: None)  # it is the test's
 
 
@@ -124,7 +124,7 @@ def test_what_is_taken_and_written_at_once_is_bounded(monkeypatch):
 def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
     until = timezone.now() + timedelta(seconds=3)
     closed = Closed("Too many.", code="read_budget", until=until)
-    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(1, closed=closed))
+    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(1, closed=closed))
     first, *others = submitted(3)
     queue, sume = FakeQueue(first, *others), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -151,7 +151,7 @@ def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
 def test_how_long_it_rests_is_bounded(monkeypatch, left, seconds):
     until = None if left is None else timezone.now() + timedelta(seconds=left)
     closed = Closed("Paused.", code="unauthorized", until=until)
-    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(closed=closed))
+    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(closed=closed))
     [render] = submitted(1)
     queue, sume = FakeQueue(render), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -177,10 +177,10 @@ PROBES = {
 
 @pytest.mark.parametrize(("probe", "answer", "told"), PROBES.values(), ids=PROBES)
 def test_the_gate_learns_from_refusals_and_from_whoever_tries(monkeypatch, probe, answer, told):
-    monkeypatch.setattr(budget, "admit", lambda wanted: Admission(1, probe=probe))
+    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(1, probe=probe))
     learned = []
     monkeypatch.setattr(
-        budget, "answered", lambda *args: learned.append((args[0], args[1] and args[1].code))
+        budget, "answered", lambda _, *args: learned.append((args[0], args[1] and args[1].code))
     )
 
     def reply(job):
@@ -354,3 +354,51 @@ def test_what_is_under_way_is_not_read_again_though_it_is_given_again():
 
     assert len(sume.asked) == 1
     assert a_reader.finish(time.monotonic() + 5)
+
+
+# --- Workspaces ---------------------------------------------------------------------------
+
+
+def test_each_render_is_read_with_the_key_of_its_own_workspace(settings):
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {}}}
+    own, other = submitted(1)[0], submitted(1)[0]
+    RenderJob.objects.filter(pk=other.pk).update(workspace="acme")
+    other.refresh_from_db()
+    sumes = {"default": FakeSume(), "acme": FakeSume()}
+    a_reader, _ = made(FakeQueue(own, other), sumes.__getitem__)
+
+    run(a_reader)
+
+    assert sumes["default"].asked == [own.sume_job_id]
+    assert sumes["acme"].asked == [other.sume_job_id]
+
+
+def test_one_workspace_that_rests_does_not_have_the_others_wait(settings, monkeypatch):
+    """Whose renders are given back; the next look passes over them."""
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {}}}
+    closed = Closed("No.", code="held", until=None)
+    monkeypatch.setattr(
+        budget,
+        "admit",
+        lambda name, wanted: Admission(closed=closed) if name == "acme" else Admission(wanted),
+    )
+    theirs, own, later = submitted(3)
+    RenderJob.objects.filter(pk=theirs.pk).update(workspace="acme")
+    theirs.refresh_from_db()
+    queue, sume = FakeQueue(theirs, own, later), FakeSume()
+    rested = []
+    take = queue.take
+
+    def taken(limit, resting=()):
+        rested.append(sorted(resting))
+        return take(1, resting)
+
+    queue.take = taken
+    a_reader, _ = made(queue, sume)
+    for _ in range(20):
+        a_reader.turn(0.1)
+    a_reader.finish(time.monotonic() + 5)
+
+    assert sorted(sume.asked) == sorted([own.sume_job_id, later.sume_job_id])
+    assert [one for one, _ in queue.given_back] == [theirs]
+    assert rested[:2] == [[], ["acme"]]

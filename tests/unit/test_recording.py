@@ -27,7 +27,7 @@ def quiet(monkeypatch):
     """No jitter, and nobody waits in the line."""
     monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
     monkeypatch.setattr("renders.recording.timezone.now", lambda: NOW)
-    monkeypatch.setattr("renders.claims.next_in_line", list)
+    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [])
 
 
 def submitted(**fields):
@@ -65,8 +65,8 @@ def test_a_new_word_of_sumes_is_a_line_of_the_timeline(write):
 @both
 def test_a_job_that_ended_is_finished_and_frees_its_place(write, monkeypatch):
     freed, following = [], Step("submit", stored().pk)
-    monkeypatch.setattr("renders.admission.freed", lambda: freed.append(True))
-    monkeypatch.setattr("renders.claims.next_in_line", lambda: [following])
+    monkeypatch.setattr("renders.admission.freed", freed.append)
+    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [following])
     render = submitted()
 
     assert write([(render, done())]) == [
@@ -75,7 +75,7 @@ def test_a_job_that_ended_is_finished_and_frees_its_place(write, monkeypatch):
 
     render.refresh_from_db()
     assert (render.status, render.cost_usd_micros) == (Status.COMPLETED, 5)
-    assert freed == [True]
+    assert freed == ["default"]
 
 
 @both
@@ -113,7 +113,7 @@ def test_a_cancel_without_an_answer_is_asked_for_again_after_each_read(write, mo
 
 @both
 def test_no_message_goes_out_for_a_cancel_that_cannot_be_sent(write, monkeypatch):
-    monkeypatch.setattr("renders.claims.cancels_left", lambda: 0)
+    monkeypatch.setattr("renders.claims.cancels_left", lambda workspace: 0)
     wanted = submitted(cancel_requested_at=NOW)
 
     assert write([(wanted, goes(wait=3))]) == [Next(3)]
@@ -226,7 +226,7 @@ def test_where_the_database_is_away_it_says_so(monkeypatch, error, where):
 
 def test_however_many_end_together_the_line_is_set_going_once(monkeypatch):
     following = Step("submit", stored(Status.PENDING).pk)
-    monkeypatch.setattr("renders.claims.next_in_line", lambda: [following])
+    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [following])
 
     follows = record_many([(submitted(), done()) for _ in range(3)])
 

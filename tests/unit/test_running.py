@@ -69,7 +69,7 @@ def sume(monkeypatch):
 def runner(sume):
     from renders.connections import sume as client
 
-    made = Runner(client(), slots=5)
+    made = Runner(client, slots=5)
     yield made
     AtOnce.held_up = set()
     assert made.finish(time.monotonic() + 10)
@@ -154,7 +154,7 @@ def taken(monkeypatch):
     """The steps that are taken, in order; none of them does anything, and nothing is found."""
     steps = []
     monkeypatch.setattr(Runner, "_do", lambda self, step: steps.append(step) or [])
-    monkeypatch.setattr(backlog, "find", lambda *, submits, finishes: [])
+    monkeypatch.setattr(backlog, "find", lambda *, starting, finishes: [])
     monkeypatch.setattr(sweep, "sweep", list)
     return steps
 
@@ -163,7 +163,7 @@ def found_once(monkeypatch, *steps):
     """The next look finds these."""
     found = list(steps)
 
-    def find(*, submits, finishes):
+    def find(*, starting, finishes):
         now, found[:] = list(found), []
         return now
 
@@ -231,7 +231,9 @@ def test_an_exception_in_a_step_is_told_and_the_others_go_on(runner, monkeypatch
 
 def test_the_line_is_set_going_once_and_not_by_a_submit_that_waits(runner, monkeypatch):
     asked = []
-    monkeypatch.setattr(backlog, "find", lambda *, submits, finishes: asked.append(submits) or [])
+    monkeypatch.setattr(
+        backlog, "find", lambda *, starting, finishes: asked.append(not starting) or []
+    )
     AtOnce.held_up = {"work"}
 
     monkeypatch.setattr(sweep, "sweep", lambda: [Step("submit", stored().pk, 60)])
@@ -259,7 +261,7 @@ def test_a_new_render_does_not_wait_for_one_that_is_to_be_sent_again(runner, sum
 
 
 def test_behind_a_pause_everything_waits_and_goes_on_when_a_person_resumes(runner, sume):
-    Gate.objects.create(sort=Sort.WRITES, paused_until=timezone.now() + timedelta(hours=1))
+    Gate.objects.create(key=Sort.WRITES, paused_until=timezone.now() + timedelta(hours=1))
     services.create_render("A boat")
     for _ in range(3):
         runner.turn()
@@ -275,7 +277,7 @@ def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
     looks, words = [], [False, True, False]
     monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
     monkeypatch.setattr(
-        backlog, "find", lambda *, submits, finishes: looks.append(len(words)) or []
+        backlog, "find", lambda *, starting, finishes: looks.append(len(words)) or []
     )
     runner = Runner(None, slots=1, awakened=lambda: words.pop(0))
 
@@ -314,7 +316,7 @@ def test_an_outage_of_the_database_is_lived_through(runner, sume, monkeypatch, c
 
 
 def test_a_fault_of_our_own_ends_it(sume, monkeypatch):
-    def fail(*, submits, finishes):
+    def fail(*, starting, finishes):
         raise ValueError("odd")
 
     monkeypatch.setattr(backlog, "find", fail)

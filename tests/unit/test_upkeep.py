@@ -95,7 +95,7 @@ def test_what_ended_is_dropped_when_it_is_late_and_what_runs_stays(caplog):
 
 def test_while_reads_pause_nobody_is_told_that_they_are_late(caplog):
     running = submitted(-60)
-    Gate.objects.create(sort=Sort.READS, paused_until=timezone.now() + timedelta(hours=1))
+    Gate.objects.create(key=Sort.READS, paused_until=timezone.now() + timedelta(hours=1))
 
     upkeep.keep(FakeSet({running.pk: time.time() - 60}))
 

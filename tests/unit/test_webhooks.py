@@ -13,7 +13,7 @@ from django.http.request import UnreadablePostError
 from django.test import Client
 from django.utils import timezone
 
-from renders import webhooks
+from renders import webhooks, workspaces
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import Status
 from renders.steps import Step
@@ -181,7 +181,7 @@ def test_a_body_that_breaks_off_is_no_fault_of_ours(monkeypatch):
 
 
 def test_a_secret_is_not_shown():
-    assert "canary" not in repr(webhooks.conf.webhook_secrets)
+    assert "canary" not in repr(workspaces.get("default"))
 
 
 # --- What is kept -------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_where_the_database_is_away_sume_may_send_it_again(monkeypatch):
     def fail(*args, **kwargs):
         raise OperationalError("gone: password=canary")
 
-    monkeypatch.setattr("renders.services.take_event", fail)
+    monkeypatch.setattr("renders.announcements.take", fail)
 
     answer = send()
 
@@ -357,3 +357,44 @@ def test_old_events_are_deleted_a_few_at_a_time():
 
     assert [WebhookEvent.objects.prune(month_ago, 2) for _ in range(3)] == [2, 1, 0]
     assert set(WebhookEvent.objects.values_list("event_id", flat=True)) == {"evt_1", "evt_29"}
+
+
+# --- Workspaces ---------------------------------------------------------------------------
+
+ACME = "whsec-canary-of-the-account-acme"
+
+
+def sent_by(secret, event=EVENT):
+    now = str(int(time.time()))
+    return send(
+        event, X_Sume_Timestamp=now, X_Sume_Signature=f"v1={sign(as_body(event), now, secret)}"
+    )
+
+
+def test_an_event_speaks_of_the_renders_of_the_workspace_whose_secret_signed_it(
+    running, settings, followed, django_capture_on_commit_callbacks
+):
+    settings.RENDERS |= {"WORKSPACES": {"acme": {"WEBHOOK_SECRET": ACME}}}
+    theirs = stored(
+        Status.SUBMITTED,
+        sume_job_id="job_1",
+        workspace="acme",
+        next_poll_at=timezone.now() + timedelta(seconds=90),
+    )
+    with django_capture_on_commit_callbacks(execute=True):
+        assert sent_by(ACME).status_code == 200
+    assert {step.render_id for step in followed} == {theirs.pk}
+
+    # Its id is not taken from the event of that id of another account.
+    with django_capture_on_commit_callbacks(execute=True):
+        assert sent_by(NEW).content == b"Taken.\n"
+        assert sent_by(NEW).content == b"Known already.\n"
+    assert {step.render_id for step in followed} == {theirs.pk, running.pk}
+    assert set(WebhookEvent.objects.values_list("workspace", flat=True)) == {"acme", "default"}
+
+
+def test_with_a_secret_of_one_workspace_alone_webhooks_are_on(db, settings):
+    settings.RENDERS |= {"WEBHOOK_SECRET": "", "WORKSPACES": {"acme": {"WEBHOOK_SECRET": ACME}}}
+
+    assert sent_by(ACME).status_code == 200
+    assert sent_by(NEW).status_code == 401

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             )
         slots = arguments.use_slots(slots)
         reader = Reader(
-            SetQueue(polls(), poll_leases()), sume(), slots=slots, follow=scheduling.follow
+            SetQueue(polls(), poll_leases()), sume, slots=slots, follow=scheduling.follow
         )
         pulse = Pulse(POLLRENDERS)
         with Stopping(

@@ -51,6 +51,9 @@ class Command(BaseCommand):
         parser.add_argument("--priority", type=int, default=0, help="higher goes first")
         parser.add_argument("--user", help="whose renders they are (default: nobody's)")
         parser.add_argument(
+            "--workspace", help="the Sume account that is billed (default: the user's)"
+        )
+        parser.add_argument(
             "--reference", help="your own unique name: the same one gives the same render again"
         )
         parser.add_argument(
@@ -93,6 +96,7 @@ class Command(BaseCommand):
             "params": dict(options["param"]),
             "priority": options["priority"],
             "reference": options["reference"],
+            "workspace": options["workspace"],
         }
         try:
             user = find_user(options["user"])

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         slots = arguments.use_slots(slots)
         listener = Listener()
         listener.start()
-        runner = Runner(sume(), slots=slots, awakened=listener.heard)
+        runner = Runner(sume, slots=slots, awakened=listener.heard)
         ending = "Ending after {} steps. Ctrl-C: at once."
         with (
             Daily(pruning.run_as_set),

@@ -18,8 +18,8 @@ from schemathesis.engine import events, from_schema
 from schemathesis.transport.wsgi import WSGITransport
 
 from renders.api import reading
+from renders.api.examples import RENDER_ID
 from renders.api.listing import cursor_of
-from renders.api.schemas import RENDER_ID
 from renders.models import ApiToken, RenderJob
 from renders.services import create_render
 
@@ -62,7 +62,7 @@ def token(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
     user = get_user_model().objects.create_user("ann")
     now, renders = timezone.now(), RenderJob.objects
     RenderJob.objects.create(id=RENDER_ID, prompt="A boat", created_by=user)
-    renders.claim(RENDER_ID, now)
+    renders.claim(RENDER_ID, now, "default")
     renders.refuse(RENDER_ID, now, now, code="refused", message="Sume refused it.")
     file = default_storage.save("a.png", ContentFile(b"\x89PNG"))
     artifact = {"type": "image", "content_type": "image/png", "file": file, "url": ""}

@@ -51,7 +51,7 @@ def sent():
     def sent(prompt="A boat", **fields):
         row = create_render(prompt, **fields)
         now = timezone.now()
-        RenderJob.objects.claim(row.pk, now)
+        RenderJob.objects.claim(row.pk, now, "default")
         RenderJob.objects.record_submitted(
             row.pk, now, job_id=f"job-{row.pk}", sume_status="queued", hit=False, next_poll_at=now
         )

@@ -89,7 +89,7 @@ def test_each_status_has_the_buttons_that_make_sense(admin_client, sent, ended, 
             row = create_render("A boat")
         case Status.SUBMITTING:
             row = create_render("A boat")
-            RenderJob.objects.claim(row.pk, row.created_at)
+            RenderJob.objects.claim(row.pk, row.created_at, "default")
         case Status.SUBMITTED:
             row = sent()
         case _:

@@ -22,7 +22,7 @@ def found(listed):
 
 def test_each_status_finds_its_own(found, sent, ended):
     create_render("pending")
-    RenderJob.objects.claim(create_render("submitting").pk, timezone.now())
+    RenderJob.objects.claim(create_render("submitting").pk, timezone.now(), "default")
     sent("submitted")
     for status in (Status.COMPLETED, Status.FAILED, Status.CANCELED):
         ended(status, prompt=str(status))

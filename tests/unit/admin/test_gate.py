@@ -52,7 +52,7 @@ def test_an_open_gate_says_so_and_shows_the_limits(admin_client, settings):
 
 
 def test_a_paused_gate_says_why_and_until_when(admin_client):
-    until = gate.pause(Sort.WRITES, REFUSED)
+    until = gate.pause("default", Sort.WRITES, REFUSED)
 
     html = text(admin_client)
 
@@ -63,7 +63,7 @@ def test_a_paused_gate_says_why_and_until_when(admin_client):
 
 
 def test_a_gate_that_tries_says_so(admin_client):
-    gate.pause(Sort.READS, REFUSED)
+    gate.pause("default", Sort.READS, REFUSED)
     Gate.objects.update(paused_until=timezone.now())
 
     assert "Reads: trying one at a time" in text(admin_client)
@@ -112,7 +112,7 @@ def test_a_strange_post_changes_nothing(admin_client):
 
 
 def test_each_gate_leads_to_the_one_page(admin_client):
-    gate.pause(Sort.WRITES, REFUSED)
+    gate.pause("default", Sort.WRITES, REFUSED)
 
     assert admin_client.get(f"{PAGE}writes/change/").url == PAGE
     assert admin_client.get(f"{PAGE}add/").status_code == 403
@@ -128,7 +128,7 @@ def overdue(settings):
     now = timezone.now()
     for number in range(2):
         render = services.create_render(f"a fox no. {number}")
-        RenderJob.objects.claim(render.pk, now)
+        RenderJob.objects.claim(render.pk, now, "default")
         RenderJob.objects.record_submitted(
             render.pk,
             now - timedelta(hours=number * 2),

@@ -45,7 +45,7 @@ def sent(user, artifacts=(), prompt="A boat"):
     row = create_render(prompt, user=user)
     now = timezone.now()
     renders = RenderJob.objects
-    renders.claim(row.pk, now)
+    renders.claim(row.pk, now, "default")
     renders.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )

@@ -34,7 +34,7 @@ def numbers(client):
 
 def test_it_counts_and_adds_up(admin_client, sent, ended):
     create_render("A boat")
-    RenderJob.objects.claim(create_render("A fox").pk, timezone.now())
+    RenderJob.objects.claim(create_render("A fox").pk, timezone.now(), "default")
     sent()
     RenderJob.objects.filter(pk=sent().pk).update(failed_reads=3)
     ended(cost=1_234_567)
@@ -128,10 +128,10 @@ def test_a_closed_gate_shows(settings):
     assert summary.gate_in_words() == ("Open", True)
 
     refused = Paused("Refused.", code="unauthorized", status=401)
-    gate.pause(Sort.WRITES, refused)
+    gate.pause("default", Sort.WRITES, refused)
     assert summary.gate_in_words() == ("Paused: writes", False)
 
-    gate.pause(Sort.READS, refused)
+    gate.pause("default", Sort.READS, refused)
     assert summary.gate_in_words() == ("Paused: writes and reads", False)
 
     Gate.objects.update(paused_until=timezone.now())

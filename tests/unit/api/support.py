@@ -49,7 +49,7 @@ def problem(response, status, code=None):
 def failed(user, prompt="A boat"):
     """A render that Sume refused."""
     row, now = create_render(prompt, user=user), timezone.now()
-    RenderJob.objects.claim(row.pk, now)
+    RenderJob.objects.claim(row.pk, now, "default")
     RenderJob.objects.refuse(row.pk, now, now, code="refused", message="Change it.")
     row.refresh_from_db()
     return row
@@ -59,7 +59,7 @@ def submitted(user):
     """A render that Sume has."""
     row, now = create_render("A boat", user=user), timezone.now()
     renders = RenderJob.objects
-    renders.claim(row.pk, now)
+    renders.claim(row.pk, now, "default")
     renders.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )

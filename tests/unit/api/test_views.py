@@ -56,6 +56,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
     assert api.get(response.headers["Location"]).json() == body
     assert body == {
         "id": str(row.pk),
+        "workspace": "default",
         "kind": "video",
         "model": "sume/fast",
         "prompt": "A boat",
@@ -223,7 +224,7 @@ def test_a_render_of_another_person_is_not_there(api, bob):
 
 def test_the_list_is_newest_first_and_can_be_narrowed(api, ann):
     rows = [create_render(f"Boat {number}", user=ann) for number in range(3)]
-    RenderJob.objects.claim(rows[1].pk, timezone.now())
+    RenderJob.objects.claim(rows[1].pk, timezone.now(), "default")
 
     def ids(query=""):
         return [row["id"] for row in api.get(URL + query).json()["renders"]]
@@ -274,7 +275,7 @@ def test_media_come_by_own_addresses_and_never_by_signed_ones(api, ann, settings
 def test_a_failed_render_says_why(api, ann):
     row = create_render("A boat", user=ann)
     now = timezone.now()
-    RenderJob.objects.claim(row.pk, now)
+    RenderJob.objects.claim(row.pk, now, "default")
     RenderJob.objects.refuse(row.pk, now, now, code="content_policy", message="Change it.")
 
     assert api.get(f"{URL}{row.pk}/").json()["error"] == {

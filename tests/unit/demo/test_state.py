@@ -121,6 +121,7 @@ def test_the_sandbox_takes_the_place_of_sume() -> None:
     own = {"SUME_BASE_URL": "x", "no_proxy": "intra", "SUME_WEBHOOK_SECRET": "of the real one"}
     environment = sandbox_environment(own, 1234, "key")
     assert environment["SUME_WEBHOOK_SECRET"] == ""
+    assert environment["RENDERS_SECRETS_FILE"] == environment["RENDERS_WORKSPACES"] == ""
     assert environment["SUME_BASE_URL"] == "http://127.0.0.1:1234"
     assert environment["SUME_API_KEY"] == "key"
     assert environment["no_proxy"] == environment["NO_PROXY"] == "intra,127.0.0.1"

@@ -12,12 +12,12 @@ from tests.unit.deploy import queries
 PROMTOOL = shutil.which("promtool")
 pytestmark = pytest.mark.skipif(not PROMTOOL, reason="promtool is not installed.")
 
-OPEN = {'renders_gate_open{sort="writes",code=""}': "1x60"}
-OPEN_READS = {'renders_gate_open{sort="reads",code=""}': "1x60"}
+OPEN = {'renders_gate_open{workspace="a",sort="writes",code=""}': "1x60"}
+OPEN_READS = {'renders_gate_open{workspace="a",sort="reads",code=""}': "1x60"}
 # Sends nothing while one waits.
 STUCK = {
-    'renders_jobs{state="pending",kind="image"}': "3x60",
-    'renders_submits_total{outcome="accepted"}': "7x60",
+    'renders_jobs{workspace="a",state="pending",kind="image"}': "3x60",
+    'renders_submits_total{workspace="a",outcome="accepted"}': "7x60",
 }
 SLOW = 'renders_request_duration_seconds_bucket{request="status",le="%s"}'
 
@@ -26,36 +26,47 @@ CASES: dict[str, tuple[dict[str, str], list[dict[str, str]]]] = {
     "RendersDown": ({'up{job="renders"}': "0x60"}, [{'up{job="renders"}': "1x60"}]),
     "RendersCountsAway": ({"renders_counts_up": "0x60"}, [{"renders_counts_up": "1 0 1x58"}]),
     "RendersGateClosed": (
-        {'renders_gate_open{sort="writes",code="insufficient_credits"}': "0x60"},
+        {'renders_gate_open{workspace="a",sort="writes",code="insufficient_credits"}': "0x60"},
         [
             OPEN,
             {
-                'renders_gate_open{sort="writes",code=""}': "1x49 _x2 1x8",
-                'renders_gate_open{sort="writes",code="queue_full"}': "_x49 0x2",
+                'renders_gate_open{workspace="a",sort="writes",code=""}': "1x49 _x2 1x8",
+                'renders_gate_open{workspace="a",sort="writes",code="queue_full"}': "_x49 0x2",
             },
-            {'renders_gate_open{sort="writes",code="held"}': "0x60"},
+            {'renders_gate_open{workspace="a",sort="writes",code="held"}': "0x60"},
+            {'renders_gate_open{workspace="a",sort="writes",code="budget_spent"}': "0x60"},
         ],
     ),
     "RendersHeld": (
-        {'renders_gate_open{sort="writes",code="held"}': "0x300"},
-        [{'renders_gate_open{sort="writes",code="http_401"}': "0x300"}],
+        {'renders_gate_open{workspace="a",sort="writes",code="held"}': "0x300"},
+        [{'renders_gate_open{workspace="a",sort="writes",code="http_401"}': "0x300"}],
+    ),
+    "RendersBudgetSpent": (
+        {'renders_gate_open{workspace="a",sort="writes",code="budget_spent"}': "0x60"},
+        [{'renders_gate_open{workspace="a",sort="writes",code="http_401"}': "0x60"}],
     ),
     "RendersNotSent": (
         STUCK | OPEN,
         [
+            STUCK | {'renders_gate_open{workspace="b",sort="writes",code=""}': "1x60"},
             STUCK,  # the gate is closed
-            STUCK | OPEN | {'renders_submits_total{outcome="accepted"}': "0+1x60"},
-            STUCK | OPEN | {"renders_in_flight": "24x60", "renders_in_flight_limit": "24x60"},
-            STUCK | OPEN | {"renders_sume_queue_capacity": "0x60"},
+            STUCK | OPEN | {'renders_submits_total{workspace="a",outcome="accepted"}': "0+1x60"},
+            STUCK
+            | OPEN
+            | {
+                'renders_in_flight{workspace="a"}': "24x60",
+                'renders_in_flight_limit{workspace="a"}': "24x60",
+            },
+            STUCK | OPEN | {'renders_sume_queue_capacity{workspace="a"}': "0x60"},
         ],
     ),
     "RendersReadsLate": (
-        {"renders_oldest_due_read_seconds": "300x60", **OPEN_READS},
+        {'renders_oldest_due_read_seconds{workspace="a"}': "300x60", **OPEN_READS},
         [
-            {"renders_oldest_due_read_seconds": "60x60", **OPEN_READS},
+            {'renders_oldest_due_read_seconds{workspace="a"}': "60x60", **OPEN_READS},
             {
-                "renders_oldest_due_read_seconds": "300x60",
-                'renders_gate_open{sort="reads",code="http_401"}': "0x60",
+                'renders_oldest_due_read_seconds{workspace="a"}': "300x60",
+                'renders_gate_open{workspace="a",sort="reads",code="http_401"}': "0x60",
             },
         ],
     ),
@@ -90,8 +101,8 @@ CASES: dict[str, tuple[dict[str, str], list[dict[str, str]]]] = {
         ],
     ),
     "RendersOutcomeUnknown": (
-        {'renders_submits_total{outcome="unknown"}': "0+1x60"},
-        [{'renders_submits_total{outcome="accepted"}': "0+1x60"}],
+        {'renders_submits_total{workspace="a",outcome="unknown"}': "0+1x60"},
+        [{'renders_submits_total{workspace="a",outcome="accepted"}': "0+1x60"}],
     ),
     "RendersSumeSlow": (
         {SLOW % "5.0": "0x60", SLOW % "10.0": "0+10x60", SLOW % "+Inf": "0+10x60"},

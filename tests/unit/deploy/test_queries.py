@@ -19,13 +19,13 @@ QUERIES = [*queries.of_dashboard(), *queries.of_alerts()]
 @pytest.fixture(scope="module")
 def lines():
     """All that a page can show: name and labels."""
-    from django.conf import settings
-    from django.test import override_settings
-
-    gates = [GateStanding("writes", closed=True, held=True, code="held"), GateStanding("reads")]
-    told = standing(gates=gates, capacity=3, ended={"completed": 1})
-    with override_settings(RENDERS={**settings.RENDERS, "PLAN": "pro"}):
-        page, _ = exposition.text(told, {})
+    gates = [
+        GateStanding("writes", closed=True, held=True, code="held"),
+        GateStanding("writes", closed=True, code="budget_spent"),
+        GateStanding("reads"),
+    ]
+    limits = {"max_in_flight": 24, "capacity": 3, "spent": 1, "budget": 2}
+    page, _ = exposition.text(standing(gates=gates, ended={"completed": 1}, **limits), {})
     return [
         (sample.name, sample.labels)
         for family in text_string_to_metric_families(page.decode())

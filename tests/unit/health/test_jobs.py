@@ -20,7 +20,7 @@ def codes(found):
 def sent(**fields):
     render = services.create_render("a fox")
     now = timezone.now()
-    RenderJob.objects.claim(render.pk, now)
+    RenderJob.objects.claim(render.pk, now, "default")
     RenderJob.objects.record_submitted(
         render.pk, now, job_id="job", sume_status="queued", hit=False, next_poll_at=now
     )
@@ -64,9 +64,9 @@ def test_a_line_that_moves_is_well(waiting):
 
 
 def test_what_waits_for_the_gate_or_for_room_is_well(waiting, django_user_model):
-    gate.hold(django_user_model.objects.create_user("ann"))
+    gate.hold("default", django_user_model.objects.create_user("ann"))
     assert codes(jobs.sends()) == [""]
-    gate.resume()
+    gate.resume("default")
     assert codes(jobs.sends()) == ["sends-nothing"]
     sent(), sent()
     RenderEvent.objects.all().delete()
@@ -89,7 +89,7 @@ def test_webhooks_are_missed_when_jobs_end_without_any(settings):
     ended(1)
     assert codes(jobs.webhooks()) == ["webhooks-silent"]
 
-    WebhookEvent.objects.record("event-1", type="job", job_id="job")
+    WebhookEvent.objects.record("default", "event-1", type="job", job_id="job")
     assert codes(jobs.webhooks()) == [""]
     WebhookEvent.objects.update(received_at=timezone.now() - timedelta(days=2))
     assert codes(jobs.webhooks()) == ["webhooks-silent"]

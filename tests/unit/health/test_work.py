@@ -50,7 +50,7 @@ def test_what_must_go_on_is_missed_after_a_while(settings, name, ask, longest):
 def submitted():
     render = services.create_render("a fox")
     now = timezone.now()
-    RenderJob.objects.claim(render.pk, now)
+    RenderJob.objects.claim(render.pk, now, "default")
     RenderJob.objects.record_submitted(
         render.pk, now, job_id="job_1", sume_status="queued", hit=False, next_poll_at=now
     )
@@ -65,7 +65,7 @@ def test_a_read_that_is_late_for_longer_than_a_repair_takes_is_told(submitted):
     [found] = work.reads()
     assert (found.code, found.said) == ("reads-late", "1 late read, by up to 5 min.")
 
-    gate.pause(Sort.READS, BackOff("Wait.", code="rate_limit_exceeded"), 60)
+    gate.pause("default", Sort.READS, BackOff("Wait.", code="rate_limit_exceeded"), 60)
     assert codes(work.reads()) == [""]
 
 
@@ -82,7 +82,7 @@ def test_a_closed_gate_is_told_with_what_sume_says(settings, error, seconds, cod
     settings.RENDERS = {**settings.RENDERS, "MAX_PAUSE_SECONDS": 900}
     assert codes(work.gate()) == [""]
 
-    gate.pause(Sort.WRITES, error, seconds)
+    gate.pause("default", Sort.WRITES, error, seconds)
 
     [found] = work.gate()
     assert found.code == code and (found.level < 2) == ok
@@ -90,7 +90,7 @@ def test_a_closed_gate_is_told_with_what_sume_says(settings, error, seconds, cod
 
 
 def test_a_person_who_paused_is_named_as_such(django_user_model):
-    gate.hold(django_user_model.objects.create_user("ann"))
+    gate.hold("default", django_user_model.objects.create_user("ann"))
 
     assert codes(work.gate()) == ["gate-held"]
     assert "paused by a person" in work.gate()[0].said

@@ -12,11 +12,12 @@ from django.db import transaction
 from django.test import TestCase, TransactionTestCase
 
 import renders.testing
-from renders import scheduling
+from renders import scheduling, workspaces
 from renders.api import throttling
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, create_renders, pause_sending
 from renders.signals import render_completed, render_submitted
+from renders.states import Status
 from renders.steps import Step
 from renders.testing import NotEnded, StandIn
 
@@ -164,7 +165,7 @@ def test_a_cancel_that_sume_holds_is_asked_of_it(sume, received):
 @pytest.mark.django_db
 def test_a_render_behind_a_held_gate_is_told_in_words(sume):
     render = create_render("A boat")
-    pause_sending()
+    pause_sending("default")
 
     with pytest.raises(NotEnded, match=r"(?s)is pending.*gate for writes is closed: Paused by"):
         sume.run_to_end(render)
@@ -251,3 +252,26 @@ def test_no_test_after_it_goes_without_a_count_of_requests(sume, client, admin_u
 
     assert client.get("/api/renders/").status_code == 200
     assert throttling._Rest.until == 0.0
+
+
+@pytest.mark.django_db
+def test_no_key_of_another_account_is_left(settings, tmp_path):
+    path = tmp_path / "secrets.json"
+    path.write_text('{"default": {"api_key": "real"}, "zeta": {"api_key": "real"}}')
+    acme = {"API_KEY": "real", "BASE_URL": "http://127.0.0.1:9", "BUDGET_USD": 0.01}
+    settings.RENDERS = {
+        **settings.RENDERS, "WORKSPACES": {"acme": acme}, "SECRETS_FILE": str(path),
+    }  # fmt: skip
+    with StandIn() as sume:
+        names = workspaces.names()
+        known = [workspaces.get(name) for name in names]
+        render = sume.run_to_end(create_render("A boat", workspace="acme"))
+
+    assert names == ["default", "acme", "zeta"]
+    assert {(one.api_key, one.base_url) for one in known} == {("test-key", sume_url(known))}
+    assert render.status == Status.COMPLETED and len(sume.bills) == 1
+
+
+def sume_url(known):
+    """Where the default account leads."""
+    return known[0].base_url

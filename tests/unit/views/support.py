@@ -14,7 +14,7 @@ SIGNED = "https://media.example/a.png?X-Signature=hush"
 def submitted(user, prompt="A boat"):
     row = create_render(prompt, user=user)
     now = timezone.now()
-    RenderJob.objects.claim(row.pk, now)
+    RenderJob.objects.claim(row.pk, now, "default")
     RenderJob.objects.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )

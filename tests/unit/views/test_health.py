@@ -79,7 +79,7 @@ def test_a_process_newer_than_its_tables_gets_no_requests(client):
 
 
 def closed_gate():
-    gate.pause(Sort.WRITES, Paused("Key refused.", code="unauthorized", status=401))
+    gate.pause("default", Sort.WRITES, Paused("Key refused.", code="unauthorized", status=401))
 
 
 @pytest.mark.usefixtures("well", "no_redis")

@@ -37,7 +37,7 @@ def test_the_token_opens_the_page(client, with_token):
         for sample in family.samples
     }
     assert values["renders_up",] == 1
-    assert values["renders_jobs", "image", "pending"] == 1
+    assert values["renders_jobs", "default", "image", "pending"] == 1
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x", TOKEN[:-1], "ä"])

@@ -1,0 +1,43 @@
+"""Which workspace a person's renders are made in; there only where there are several."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+
+from renders import workspaces
+from renders.models import UserWorkspace
+
+
+class UserWorkspaceForm(forms.ModelForm):
+    """One of those that are configured, and what was chosen before."""
+
+    workspace = forms.ChoiceField(help_text="Where this person's renders are made, and billed.")
+
+    class Meta:
+        model = UserWorkspace
+        fields = ["user", "workspace"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = workspaces.names()
+        gone = self.instance.workspace
+        choices = [(name, name) for name in names]
+        if gone and gone not in names:
+            choices.append((gone, f"{gone} (not configured)"))
+        self.fields["workspace"].choices = choices  # type: ignore[attr-defined]
+
+
+@admin.register(UserWorkspace)
+class UserWorkspaceAdmin(admin.ModelAdmin):
+    """People who are not here use the workspace `default`."""
+
+    form = UserWorkspaceForm
+    list_display = ["user", "workspace"]
+    list_select_related = ["user"]
+    list_filter = ["workspace"]
+    raw_id_fields = ["user"]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return workspaces.several() and super().has_module_permission(request)

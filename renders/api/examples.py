@@ -1,0 +1,35 @@
+"""A render as the OpenAPI document shows one."""
+
+from typing import Any
+
+RENDER_ID = "5f0c7a52-4c52-4f0e-9f6d-6f1f6a1d2b3c"
+
+EXAMPLE: dict[str, Any] = {
+    "id": RENDER_ID,
+    "workspace": "default",
+    "kind": "image",
+    "model": "sume/auto",
+    "prompt": "A boat",
+    "params": {"seed": 7},
+    "priority": 0,
+    "reference": "order-1",
+    "status": "completed",
+    "sume_status": "completed",
+    "created_at": "2026-01-31T09:30:00.000000Z",
+    "submitted_at": "2026-01-31T09:30:01.000000Z",
+    "cancel_requested_at": None,
+    "finished_at": "2026-01-31T09:30:21.000000Z",
+    "erased_at": None,
+    "error": None,
+    "artifacts": [
+        {
+            "type": "image",
+            "content_type": "image/png",
+            "url": f"https://example.com/api/renders/{RENDER_ID}/artifacts/0/",
+        }
+    ],
+    "cost_usd_micros": 90_000,
+    "retry_of": None,
+    "url": f"https://example.com/api/renders/{RENDER_ID}/",
+    "html_url": f"https://example.com/renders/{RENDER_ID}/",
+}
