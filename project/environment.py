@@ -20,7 +20,7 @@ def load_file() -> None:
     """Add to the environment what the file of `DJANGO_ENV_FILE` says; what is set already wins.
 
     Not set: `.env` beside `manage.py`, if it is there. Set to nothing: no file.
-    Raises `ImproperlyConfigured` where the named file cannot be read.
+    Raises `ImproperlyConfigured` where the file cannot be read, or holds what no variable can.
     """
     named = os.environ.get("DJANGO_ENV_FILE")
     if named == "" or (named is None and not BESIDE_MANAGE_PY.is_file()):
@@ -35,7 +35,12 @@ def load_file() -> None:
     # Values as they stand there: a `$` in a password is a `$`.
     for name, value in dotenv_values(stream=StringIO(text), interpolate=False).items():
         if value is not None:
-            os.environ.setdefault(name, value)
+            try:
+                os.environ.setdefault(name, value)
+            except ValueError:  # a NUL, or a name with `=`
+                raise ImproperlyConfigured(
+                    f"The file {path} sets a variable that no environment can hold: {name!r}."
+                ) from None
 
 
 def flag(name: str, default: bool = False) -> bool:

@@ -17,7 +17,7 @@ STATE_DIR = Path(os.environ.get("DJANGO_STATE_DIR") or BASE_DIR / ".state")
 
 DEBUG = flag("DJANGO_DEBUG")
 # Left empty, Django itself refuses to sign anything; only DEBUG gets a stand-in.
-SECRET_KEY = os.environ.get("DJANGO_SECRET_KEY", "insecure-for-debug-only" if DEBUG else "")
+SECRET_KEY = os.environ.get("DJANGO_SECRET_KEY") or ("insecure-for-debug-only" if DEBUG else "")
 # While a key is exchanged: the old ones, which still open what they have signed.
 SECRET_KEY_FALLBACKS = words("DJANGO_SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = words("DJANGO_ALLOWED_HOSTS")
@@ -136,7 +136,8 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("DJANGO_HSTS_SUBDOMAINS")
 SECURE_HSTS_PRELOAD = flag("DJANGO_HSTS_PRELOAD")
 # Only behind a proxy that sets this header itself: anybody else could claim to come by https.
 if proxy_header := os.environ.get("DJANGO_PROXY_SSL_HEADER", "").strip():
-    SECURE_PROXY_SSL_HEADER = (f"HTTP_{proxy_header.upper().replace('-', '_')}", "https")
+    name = proxy_header.upper().replace("-", "_").removeprefix("HTTP_")  # as Django writes it
+    SECURE_PROXY_SSL_HEADER = (f"HTTP_{name}", "https")
 CSRF_TRUSTED_ORIGINS = words("DJANGO_CSRF_TRUSTED_ORIGINS")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 

@@ -22,7 +22,7 @@ from renders.queries import RenderQueries
 
 CHUNK = 1_000
 # A sheet takes a cell that begins so for a formula, and carries it out.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
 def _moment(moment: datetime | None) -> str | None:
@@ -134,8 +134,13 @@ def _taken(buffer: io.StringIO) -> str:
 def written_whole(path: Path) -> Iterator[IO[str]]:
     """A file that takes its name once it is whole; nothing is left of one that is not.
 
-    For its owner's eyes: prompts are people's own.
+    For its owner's eyes: prompts are people's own. What is no file (/dev/stdout, a pipe) is
+    written to, and never replaced.
     """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
     descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from renders import removal
 from renders.conf import conf
 from renders.models import ApiRequest, RenderEvent, RenderJob, WebhookEvent
-from renders.queries import RenderQueries
+from renders.queries import OVER, RenderQueries
 from renders.retention import KEEP_WEBHOOKS, Ages, Old, is_in, walk
 
 # After so many renders whose files cannot be deleted, the storage is taken to be away.
@@ -85,7 +85,7 @@ class Pruning:
 
     def run(self) -> Tally:
         """Delete all that is too old."""
-        steps = (self._marked, self._delete, self._strip, self._media, self._events, self._others)
+        steps = (self._delete, self._strip, self._marked, self._media, self._events, self._others)
         for step in steps:
             if not self.done.stopped:
                 step()
@@ -99,7 +99,7 @@ class Pruning:
         return not self.done.stopped
 
     def _marked(self) -> None:
-        """What somebody who was stopped had begun."""
+        """What somebody who was stopped had begun, and nobody deletes whole."""
         self._clear_all(removal.marked())
 
     def _delete(self) -> None:
@@ -190,20 +190,21 @@ def foresee(ages: Ages, *, files: bool = True) -> Tally:
     levels = old.deletable()
     stripped = old.to_strip()
     gone: list[RenderQueries] = [*levels, stripped]
-    kept = old.with_media()
+    begun = removal.marked().filter(OVER).order_by()
+    kept = old.with_media().filter(removing_at=None)
     events = old.events()
     found = Tally(renders=sum(level.count() for level in levels), bills=stripped.count())
     found.events = sum(
         RenderEvent.objects.filter(render__in=rows.values("pk")).count() for rows in gone
     )
     for rows in gone:
-        kept = kept.filter(~is_in(rows))
+        begun, kept = begun.filter(~is_in(rows)), kept.filter(~is_in(rows))
         events = events.filter(~is_in(rows, "render_id"))
-    found.media = kept.count()
+    found.media = begun.count() + kept.count()
     found.events += events.count()
     found.webhooks, found.keys = old.webhooks().count(), old.keys().count()
     found.drafts, found.task_results = old.drafts().count(), old.task_results().count()
-    for rows in [*gone, kept] if files else []:
+    for rows in [*gone, begun, kept] if files else []:
         holding = rows.filter(result__isnull=False).only("pk", "result")
         for render in holding.iterator(chunk_size=500):
             sizes = removal.files_of(render).values()

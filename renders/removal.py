@@ -52,8 +52,12 @@ def clear(pks: Iterable[UUID]) -> Cleared:
     """Delete the files of these renders, where they are over, and forget their names."""
     done = Cleared()
     over = RenderJob.objects.filter(OVER, pk__in=list(pks))
-    over.filter(result__isnull=False, removing_at=None).update(removing_at=timezone.now())
-    for render in over.only("pk", "result", "removing_at"):
+    with transaction.atomic():
+        unmarked = over.filter(result__isnull=False, removing_at=None)
+        free = list(_locked(unmarked).values_list("pk", flat=True))
+        RenderJob.objects.filter(pk__in=free).update(removing_at=timezone.now())
+    held = Q(result__isnull=False, removing_at=None)  # by somebody else just now
+    for render in over.filter(~held).only("pk", "result", "removing_at"):
         try:
             files = files_of(render)
             for name in files:
@@ -136,10 +140,11 @@ def unmissed() -> Q:
         others: Any = relation.related_model
         if not relation.auto_created or relation.concrete or others in {RenderJob, RenderEvent}:
             continue
-        name = getattr(relation, "field").name  # noqa: B009 (unknown to the type)
+        key: Any = getattr(relation, "field")  # noqa: B009 (unknown to the type)
         if getattr(relation, "many_to_many", False):
             continue  # its own table comes by itself
-        where &= ~Q(Exists(others._base_manager.filter(**{name: OuterRef("pk")})))
+        theirs = {key.name: OuterRef(key.target_field.name)}  # with `to_field`, not the id
+        where &= ~Q(Exists(others._base_manager.filter(**theirs)))
     return where
 
 
@@ -148,16 +153,22 @@ def delete(pks: Iterable[UUID]) -> tuple[int, int]:
     with transaction.atomic():
         rows = RenderJob.objects.filter(OVER, pk__in=list(pks), removing_at=None)
         locked = list(_locked(rows).values_list("pk", flat=True))
+        # Their retries are written to as well: one that somebody holds keeps its original.
+        retries = RenderJob.objects.filter(retry_of__in=locked)
+        free = list(_locked(retries, no_key=True).values_list("pk", flat=True))
+        held = set(retries.exclude(pk__in=free).values_list("retry_of", flat=True))
         # Asked once they are locked: nobody can point to one any more.
-        gone = deletable(RenderJob.objects.filter(pk__in=locked)).pks(len(locked))
+        rest = RenderJob.objects.filter(pk__in=[pk for pk in locked if pk not in held])
+        gone = deletable(rest).pks(len(locked))
         events = RenderEvent.objects.filter(render__in=gone).delete()[0]
         RenderJob.objects.filter(pk__in=gone).delete()  # their retries are none any more
     return len(gone), events
 
 
-def _locked(renders: RenderQueries) -> Any:
+def _locked(renders: RenderQueries, *, no_key: bool = False) -> Any:
+    """Those that nobody holds: whoever waits, with others in hand, can end in a deadlock."""
     skips = connection.features.has_select_for_update_skip_locked
-    return renders.order_by().select_for_update(skip_locked=skips)
+    return renders.order_by().select_for_update(skip_locked=skips, no_key=no_key and skips)
 
 
 def _forget(render: RenderJob) -> int:

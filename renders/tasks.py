@@ -108,10 +108,11 @@ def sweep_renders() -> None:
 def prune_renders() -> None:
     """Delete what is kept for so many days and no longer, a while at a time; beat sends it daily.
 
-    A worker that dies leaves the rest to the next day.
+    A worker that dies, or a storage that is away, leaves the rest to the next day.
     """
     until = time.monotonic() + PRUNE_SECONDS
-    if pruning.run_as_set(lambda: time.monotonic() > until).stopped:
+    done = pruning.run_as_set(lambda: time.monotonic() > until)
+    if done.stopped and done.failed < pruning.MOST_FAILED:
         prune_renders.apply_async(countdown=PRUNE_SECONDS)
 
 

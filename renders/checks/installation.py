@@ -43,7 +43,7 @@ def _of_celery() -> Iterator[CheckMessage]:
         return
     schedule = celery_app.value_of("beat_schedule") or {}
     kept_elsewhere = "PersistentScheduler" not in str(celery_app.value_of("beat_scheduler") or "")
-    tasks = {entry.get("task") for entry in schedule.values()}
+    tasks = {_task_of(entry) for entry in schedule.values()}
     if SWEEP_TASK not in tasks and not kept_elsewhere:
         name = celery_app.name_of("beat_schedule")
         yield Warning(
@@ -51,6 +51,10 @@ def _of_celery() -> Iterator[CheckMessage]:
             hint=f"Add renders.celery_settings.beat_schedule() to {name}. {STEPS}",
             id="renders.W041",
         )
+
+
+def _task_of(entry: Any) -> Any:
+    return entry.get("task") if isinstance(entry, dict) else getattr(entry, "task", None)
 
 
 def _of_pages() -> Iterator[CheckMessage]:

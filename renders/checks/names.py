@@ -10,8 +10,8 @@ from django.core.checks import CheckMessage, Warning
 
 from renders.conf import Conf, Setting
 
-# Set by orchestrators for a service called "renders"; and by people for `curl`.
-OF_OTHERS = re.compile(r"RENDERS_(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?|NAME|TOKEN)")
+# Set by orchestrators for services called "renders" and "renders-web"; and by people for `curl`.
+OF_OTHERS = re.compile(r"RENDERS_((\w+_)?(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?)|NAME|TOKEN)")
 # The environment's names of what `RENDERS_<NAME>` does not set in this project's settings.
 ELSEWHERE = {
     "API_KEY": "SUME_API_KEY",

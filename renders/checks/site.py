@@ -7,6 +7,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.http.request import validate_host
+from django.utils.encoding import force_str
 
 from renders import workspaces
 from renders.checks.hosts import host_of, is_inner
@@ -58,7 +59,8 @@ def _key_faults() -> Iterator[CheckMessage]:
         )
 
 
-def _can_be_guessed(key: str) -> bool:
+def _can_be_guessed(given: str | bytes) -> bool:
+    key = force_str(given, errors="replace")  # Django takes bytes as well
     if len(key) < SHORTEST_KEY or len(set(key)) < FEWEST_CHARACTERS:
         return True
     return any(word in key.lower() for word in EXAMPLES)

@@ -11,7 +11,8 @@ from renders.checks.celery_told import told, used
 from renders.conf import conf
 
 WRITTEN_BY = ("task_serializer", "result_serializer", "accept_content", "result_accept_content")
-HARMLESS = {"json", "application/json"}
+# Others (msgpack, a JSON of one's own) hold data alone.
+HOLD_CODE = {"pickle", "application/x-python-serialize"}
 # A long line of one kind must not hold up the others.
 APART = tuple(f"renders.tasks.{name}" for name in ("submit_render", "poll_render", "finish_render"))
 
@@ -20,10 +21,10 @@ def faults() -> Iterator[CheckMessage]:
     """Nothing of it matters where there are no tasks."""
     if not used():
         return
-    if unsafe := [name for name in WRITTEN_BY if not set(_listed(told(name))) <= HARMLESS]:
+    if unsafe := [name for name in WRITTEN_BY if HOLD_CODE & {*_listed(told(name))}]:
         yield Error(
-            f"Messages may be other than JSON ({', '.join(unsafe)}): "
-            "with pickle, whoever reaches the broker has code run in the workers.",
+            f"Messages may be pickled ({', '.join(unsafe)}): "
+            "whoever reaches the broker has code run in the workers.",
             hint='Set CELERY_TASK_SERIALIZER and CELERY_RESULT_SERIALIZER to "json", '
             'CELERY_ACCEPT_CONTENT and CELERY_RESULT_ACCEPT_CONTENT to ["json"].',
             id="renders.E038",
@@ -32,7 +33,8 @@ def faults() -> Iterator[CheckMessage]:
         yield Error(
             "Celery runs tasks at once (task_always_eager): each poll would make the next one "
             "without any wait.",
-            hint="Take CELERY_TASK_ALWAYS_EAGER out; in tests, use the fixture of renders.testing.",
+            hint="Take CELERY_TASK_ALWAYS_EAGER out. In settings for tests alone, put renders.E039 "
+            "into SILENCED_SYSTEM_CHECKS, and use the fixture of renders.testing.",
             id="renders.E039",
         )
     yield from _queue_faults()

@@ -4,12 +4,12 @@ import argparse
 import math
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldError, ValidationError
 from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
@@ -65,6 +65,11 @@ def use_slots(given: int | None) -> int:
     return conf.READS_AT_ONCE
 
 
+def batch(text: str) -> int:
+    """An argparse type: 1 to 10,000; databases take so many values in a statement and no more."""
+    return _checked(int, text, lambda value: 1 <= value <= 10_000, "a whole number from 1 to 10000")
+
+
 def days(text: str) -> int:
     """An argparse type: an age in days, 0 for never."""
     wanted = "a number of days from 1 to 36500, or 0 for never"
@@ -78,11 +83,13 @@ def moment(text: str) -> datetime:
         found = parse_datetime(text)
         day = None if found else parse_date(text)
         found = datetime.combine(day, time.min) if day else found
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"must be like 2026-01-31 or 2026-01-31T09:30, not {text!r}"
-        )
-    return found if timezone.is_aware(found) else timezone.make_aware(found)
+    # Databases ask for it in UTC, where the first and the last days have no place in other zones.
+    with suppress(OverflowError):
+        if found is not None:
+            aware = found if timezone.is_aware(found) else timezone.make_aware(found)
+            aware.astimezone(UTC)
+            return aware
+    raise argparse.ArgumentTypeError(f"must be like 2026-01-31 or 2026-01-31T09:30, not {text!r}")
 
 
 def words(allowed: Collection[str]) -> Callable[[str], list[str]]:
@@ -109,7 +116,8 @@ def user(name: str) -> Any:
     if "@" in name:
         keys.append(f"{model.get_email_field_name()}__iexact")
     for key in keys:
-        with suppress(ValueError, ValidationError, OverflowError):
+        # FieldError: a user model without an address.
+        with suppress(ValueError, ValidationError, OverflowError, FieldError):
             found |= {one.pk: one for one in users.filter(**{key: name})[:2]}
     if len(found) == 1:
         return next(iter(found.values()))

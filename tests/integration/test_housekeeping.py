@@ -76,6 +76,28 @@ def test_two_at_once_delete_each_row_once() -> None:
     assert RenderEvent.objects.count() == 0
 
 
+@on_postgresql
+@pytest.mark.parametrize("holds", ["itself", "its retry"])
+def test_what_somebody_holds_is_passed_over(holds: str, folder: Path) -> None:
+    """Whoever waited for it, with others' rows in hand, could end in a deadlock."""
+    render = pictured() if holds == "itself" else over()
+    held = render if holds == "itself" else over(retry_of=render)
+    done: list[Tally] = []
+    with transaction.atomic():
+        RenderJob.objects.select_for_update().get(pk=held.pk)
+        thread = in_thread(lambda: done.append(Pruning(AGES, batch=7).run()))
+        thread.join(10)
+        waits = thread.is_alive()
+    thread.join(20)
+
+    assert not waits
+    assert RenderJob.objects.filter(pk=render.pk, removing_at=None).exists()
+    assert done[0].files == 0
+    Pruning(AGES, batch=7).run()
+    assert not RenderJob.objects.filter(pk=render.pk).exists()
+    assert not [file for file in files_in(folder) if "." in file]
+
+
 @pytest.mark.slow
 def test_a_killed_process_leaves_nothing_lost(database: str, folder: Path) -> None:
     for number in range(150):

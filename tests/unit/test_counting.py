@@ -18,11 +18,11 @@ def nothing_counted():
 
 
 def test_what_is_counted_is_taken_once():
-    counting.count("submits", outcome="accepted")
-    counting.count("submits", 2, outcome="accepted")
+    counting.count("reads", outcome="waiting")
+    counting.count("reads", 2, outcome="waiting")
     counting.count("ended", kind="image", status="failed")
 
-    assert counting.take() == {"submits|accepted": 3, "ended|failed|image": 1}
+    assert counting.take() == {"reads|waiting": 3, "ended|failed|image": 1}
     assert counting.take() == {}
 
 
@@ -45,10 +45,10 @@ def test_a_clock_that_was_put_back_takes_nothing_away():
 
 
 def test_a_value_that_nobody_expects_makes_no_cell_of_its_own():
-    counting.count("submits", outcome="a word of a stranger's")
-    counting.count("submits", outcome="another|one")
+    counting.count("reads", outcome="a word of a stranger's")
+    counting.count("reads", outcome="another|one")
 
-    assert counting.take() == {"submits|other": 2}
+    assert counting.take() == {"reads|other": 2}
 
 
 @pytest.mark.parametrize("labels", [{}, {"outcome": "accepted", "kind": "image"}])

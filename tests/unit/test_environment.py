@@ -9,6 +9,8 @@ from project import environment
 from project.environment import flag, load_file, number, words
 
 HERE = dict(os.environ)
+REAL = os.environ
+CODECS = (REAL.encodekey, REAL.decodekey, REAL.encodevalue, REAL.decodevalue)
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +82,17 @@ def test_a_named_file_that_cannot_be_read_is_an_error(tmp_path, content):
 
     with pytest.raises(ImproperlyConfigured, match=r"named \(DJANGO_ENV_FILE\) cannot be read"):
         load_file()
+
+
+@pytest.mark.parametrize("line", ["A='ca\0nary'", "'A=B'=canary"], ids=["NUL", "name"])
+def test_what_no_variable_can_hold_is_an_error_that_names_it_alone(tmp_path, monkeypatch, line):
+    (tmp_path / ".env").write_text(line)
+    monkeypatch.setattr(os, "environ", os._Environ({}, *CODECS))
+
+    with pytest.raises(ImproperlyConfigured, match="no environment can hold: 'A") as error:
+        load_file()
+
+    assert "nary" not in str(error.value)
 
 
 def test_a_developers_file_changes_no_test():

@@ -73,7 +73,7 @@ def test_the_first_line_is_there_without_any_render(db):
     assert list(as_jsonl(exported())) == []
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n＝＋－＠"])  # noqa: RUF001
 def test_no_text_is_a_formula(start):
     assert cell(f"{start}1+1") == f"'{start}1+1"
     assert cell(f"a{start}1") == f"a{start}1"

@@ -180,6 +180,17 @@ def test_what_a_run_will_do_is_known_before_and_nothing_is_changed(ages, folder,
     assert foresee(ages) == run(ages) == Tally()
 
 
+def test_what_somebody_has_begun_is_told_before_as_well():
+    gone, kept, recent = pictured(), pictured(reference="order-1"), pictured(days=1)
+    begun = [gone.pk, kept.pk, recent.pk]
+    RenderJob.objects.filter(pk__in=begun).update(removing_at=timezone.now())
+
+    told = foresee(OFTEN)
+
+    assert (told.renders, told.bills, told.media, told.files) == (1, 1, 1, 6)
+    assert run() == told
+
+
 class Killed(BaseException):
     """As SIGKILL: nothing after it is done."""
 

@@ -1,7 +1,9 @@
 """Files, then rows: whoever dies in between leaves what the next one finds."""
 
 import pytest
+from django.db import models
 from django.db.models import ProtectedError
+from django.test.utils import isolate_apps
 from django.utils import timezone
 
 from renders import removal
@@ -147,3 +149,18 @@ def test_what_a_table_of_the_project_points_to_is_not_deleted(django_user_model)
     assert removal.delete([render.pk]) == (0, 0)
     with pytest.raises(ProtectedError):  # what would come of it
         render.delete()
+
+
+@isolate_apps("tests.effects")
+def test_a_table_may_point_to_another_field_than_the_id(monkeypatch):
+    class Tag(models.Model):  # noqa: DJ008
+        job = models.ForeignKey(RenderJob, models.CASCADE, to_field="idempotency_key")
+
+        class Meta:
+            app_label = "effects"
+
+    relation = Tag._meta.get_field("job").remote_field
+    monkeypatch.setattr(RenderJob._meta, "get_fields", lambda **how: [relation])
+
+    statement = str(RenderJob.objects.filter(removal.unmissed()).query)
+    assert '"job_id" = ("renders_renderjob"."idempotency_key")' in statement

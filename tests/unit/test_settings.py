@@ -90,6 +90,18 @@ def test_a_proxys_word_counts_only_if_the_proxy_is_named(use):
     assert client.get("/accounts/login/").status_code == 301
 
 
+@pytest.mark.parametrize("name", ["x-forwarded-proto", "HTTP_X_FORWARDED_PROTO"])
+def test_the_header_may_be_written_as_django_does(read, name):
+    found = read(**SERVER, DJANGO_PROXY_SSL_HEADER=name)
+
+    assert found["SECURE_PROXY_SSL_HEADER"] == ("HTTP_X_FORWARDED_PROTO", "https")
+
+
+def test_an_empty_secret_key_is_none_and_a_developer_needs_none(read):
+    assert read(DJANGO_SECRET_KEY="", DJANGO_DEBUG="1")["SECRET_KEY"]
+    assert read(DJANGO_SECRET_KEY="")["SECRET_KEY"] == ""
+
+
 def test_a_proxy_may_do_the_sending_on(use):
     assert use(DJANGO_SSL_REDIRECT="0").get("/accounts/login/").status_code == 200
 

@@ -60,6 +60,14 @@ def test_pruning_ends_when_its_time_is_up(monkeypatch):
     assert called
 
 
+def test_a_storage_that_is_away_is_asked_again_tomorrow(monkeypatch):
+    away = pruning.Tally(stopped=True, failed=pruning.MOST_FAILED)
+    monkeypatch.setattr(pruning, "run_as_set", lambda stop: away)
+    monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: pytest.fail("again"))
+
+    tasks.prune_renders()
+
+
 def test_beat_has_old_renders_deleted_daily(settings):
     entry = settings.CELERY_BEAT_SCHEDULE["prune-renders"]
 

@@ -88,7 +88,10 @@ class Command(BaseCommand):
     def _ask(self, who: str) -> None:
         if not sys.stdin.isatty():
             raise CommandError("Nothing was erased: give --yes to go on.", returncode=USAGE)
-        answer = input(f"Erase this of {who}? It cannot be undone. Type yes: ")
+        try:
+            answer = input(f"Erase this of {who}? It cannot be undone. Type yes: ")
+        except (EOFError, KeyboardInterrupt):
+            answer = ""
         if answer.strip().lower() != "yes":
             raise CommandError("Nothing was erased.")
 

@@ -1,8 +1,11 @@
 """`manage.py exportrenders`: renders as a file, for sheets and programs."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +59,8 @@ class Command(BaseCommand):
             is_csv = layout == "csv"
             text = exporting.as_csv(found, fields) if is_csv else exporting.as_jsonl(found)
             try:
-                self._write(file, text)
+                with _ended_like_ctrl_c():
+                    self._write(file, text)
             except KeyboardInterrupt:
                 self.stderr.write("Stopped; no file was written." if file != "-" else "Stopped.")
                 sys.exit(STOPPED)
@@ -65,6 +69,9 @@ class Command(BaseCommand):
 
     def _write(self, file: str, text: Iterable[str]) -> None:
         if file == "-":
+            if hasattr(self.stdout, "reconfigure"):  # whatever the locale says
+                here = self.stdout.isatty()
+                self.stdout.reconfigure(**{"errors": "replace"} if here else {"encoding": "utf-8"})
             try:
                 for piece in text:
                     self.stdout.write(piece, ending="")
@@ -98,3 +105,18 @@ class Command(BaseCommand):
             self.count += 1
             if self.count % 100 == 0:
                 told(100)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM, and a terminal that is closed, leave no half of a file with people's prompts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

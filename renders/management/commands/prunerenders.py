@@ -54,9 +54,9 @@ class Command(BaseCommand):
             )
         parser.add_argument(
             "--batch",
-            type=arguments.count,
+            type=arguments.batch,
             default=min(500, conf.SWEEP_BATCH or 500),
-            help="rows in one transaction (default: %(default)s)",
+            help="rows in one transaction, up to 10,000 (default: %(default)s)",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="count what would be deleted; delete nothing"

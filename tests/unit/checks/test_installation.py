@@ -4,11 +4,13 @@ import sys
 from types import ModuleType
 
 import pytest
+from celery.beat import ScheduleEntry
 from django.core.checks.registry import registry
 from django.urls import include, path
 from django.views.defaults import page_not_found
 
 from renders import celery_app
+from renders.celery_settings import SWEEP_TASK
 from renders.checks import check_settings
 from renders.checks.installation import check_installation
 
@@ -55,6 +57,11 @@ def test_beat_must_know_the_sweep_unless_its_schedule_is_kept_elsewhere(settings
     assert message.id == "renders.W041"
     assert "CELERY_BEAT_SCHEDULE" in message.hint
 
+    entry = ScheduleEntry("sweep", SWEEP_TASK, schedule=30)  # Celery takes such as well
+    settings.CELERY_BEAT_SCHEDULE = {"sweep": entry}
+    assert found() == []
+
+    settings.CELERY_BEAT_SCHEDULE = {}
     settings.CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
     assert found() == []
 

@@ -50,7 +50,16 @@ def test_a_misspelt_name_shows_beside_a_value_that_cannot_be_read(settings):
 
 @pytest.mark.parametrize(
     "name",
-    ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_8000_TCP_ADDR", "TOKEN"],
+    [
+        "SERVICE_HOST",
+        "SERVICE_PORT",
+        "SERVICE_PORT_HTTP",
+        "PORT",
+        "PORT_8000_TCP_ADDR",
+        "TOKEN",
+        "WEB_PORT_8000_TCP",
+        "WEB_SERVICE_HOST",
+    ],
 )
 def test_what_an_orchestrator_sets_for_a_service_called_renders_is_not_ours(
     settings, monkeypatch, name

@@ -53,6 +53,14 @@ def test_an_old_key_that_can_be_guessed_is_an_error_too(settings, key):
     assert ids() == [*([] if key else ["renders.E002"]), "renders.E027"]
 
 
+def test_a_key_can_be_of_bytes(settings):
+    settings.SECRET_KEY = KEY.encode()
+    assert found() == []
+
+    settings.SECRET_KEY = b"short"
+    assert ids() == ["renders.E027"]
+
+
 def test_what_the_hint_makes_is_good_enough(settings):
     settings.SECRET_KEY = secrets.token_urlsafe(50)
 

@@ -17,7 +17,7 @@ def found():
     ("name", "value"),
     [
         ("TASK_SERIALIZER", "pickle"),
-        ("RESULT_SERIALIZER", "yaml"),
+        ("RESULT_SERIALIZER", "pickle"),
         ("ACCEPT_CONTENT", ["json", "pickle"]),
         ("RESULT_ACCEPT_CONTENT", ["application/x-python-serialize"]),
     ],
@@ -27,13 +27,20 @@ def test_messages_that_can_hold_code_are_an_error(settings, name, value):
 
     assert found() == [
         Error(
-            f"Messages may be other than JSON ({name.lower()}): "
-            "with pickle, whoever reaches the broker has code run in the workers.",
+            f"Messages may be pickled ({name.lower()}): "
+            "whoever reaches the broker has code run in the workers.",
             hint='Set CELERY_TASK_SERIALIZER and CELERY_RESULT_SERIALIZER to "json", '
             'CELERY_ACCEPT_CONTENT and CELERY_RESULT_ACCEPT_CONTENT to ["json"].',
             id="renders.E038",
         )
     ]
+
+
+def test_messages_that_hold_data_alone_are_a_project_s_own_choice(settings):
+    settings.CELERY_TASK_SERIALIZER = settings.CELERY_RESULT_SERIALIZER = "msgpack"
+    settings.CELERY_ACCEPT_CONTENT = ["json", "application/x-msgpack", "json-of-our-own"]
+
+    assert found() == []
 
 
 def test_celerys_own_choice_is_json(settings):

@@ -17,6 +17,7 @@ TAKEN = [
     (arguments.count_or_none, "0", 0),
     (arguments.slots, "1", 1),
     (arguments.slots, "100000", 100_000),
+    (arguments.batch, "10000", 10_000),
     (arguments.share, "0", 0.0),
     (arguments.share, "1", 1.0),
 ]
@@ -33,6 +34,11 @@ REFUSED = [
     (arguments.slots, "100001", "must be a whole number from 1 to 100000, not '100001'"),
     (arguments.slots, "many", "must be a whole number from 1 to 100000, not 'many'"),
     (arguments.slots, "9" * 5000, "must be a whole number from 1 to 100000, not"),
+    # SQLite takes so many values in a statement and no more.
+    (arguments.batch, "10001", "must be a whole number from 1 to 10000, not '10001'"),
+    # In UTC, which databases ask for, these are before the first year and after the last one.
+    (arguments.moment, "0001-01-01T00:00+05:00", "must be like 2026-01-31 or"),
+    (arguments.moment, "9999-12-31T23:59-10:00", "must be like 2026-01-31 or"),
     (arguments.share, "1.01", "must be a share between 0 and 1, not '1.01'"),
     (arguments.share, "nan", "must be a share between 0 and 1, not 'nan'"),
 ]

@@ -77,6 +77,19 @@ def test_it_asks_first(ann, monkeypatch, answer, left):
         assert prompts() == {left}
 
 
+@pytest.mark.parametrize("key", [EOFError, KeyboardInterrupt])
+def test_ctrl_d_and_ctrl_c_are_no(ann, monkeypatch, key):
+    def pressed(question):
+        raise key
+
+    monkeypatch.setattr(module.sys, "stdin", Keyboard())
+    monkeypatch.setattr("builtins.input", pressed)
+
+    with pytest.raises(CommandError, match="Nothing was erased"):
+        run("--user", "ann")
+    assert prompts() == {"a fox of Ann's"}
+
+
 def test_where_nobody_can_answer_it_needs_yes(ann, monkeypatch):
     monkeypatch.setattr(module.sys, "stdin", io.StringIO("yes\n"))
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import signal
 from datetime import UTC, datetime
 
 import pytest
@@ -31,6 +33,10 @@ def run(*args):
     call_command("exportrenders", *args, stdout=out, stderr=errors)
     assert errors.getvalue() == ""
     return out.getvalue()
+
+
+def run_quietly(*args):
+    call_command("exportrenders", *args, stdout=io.StringIO(), stderr=io.StringIO())
 
 
 @pytest.mark.parametrize(
@@ -94,6 +100,50 @@ def test_after_ctrl_c_the_old_file_is_there(some, tmp_path, monkeypatch):
     assert "no file was written" in errors.getvalue()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
+def test_one_that_is_told_to_end_leaves_no_half_of_a_file(some, tmp_path, monkeypatch, number):
+    def ended(*args):
+        yield {"prompt": "one"}
+        signal.raise_signal(number)
+
+    handlers = [signal.signal(number, signal.SIG_IGN)]
+    monkeypatch.setattr(exporting, "rows", ended)
+    with pytest.raises(SystemExit) as end:
+        run_quietly(str(tmp_path / "out.csv"), "--fields", "prompt")
+    handlers.append(signal.signal(number, handlers[0]))
+
+    assert end.value.code == 130
+    assert list(tmp_path.iterdir()) == []
+    assert handlers[1] == signal.SIG_IGN  # as it was before
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(some, tmp_path):
+    pipe = tmp_path / "out.csv"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    run(str(pipe), "--fields", "prompt")
+
+    with open(reader) as file:
+        assert file.read().splitlines() == ["prompt", "one", "two", "three"]
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_the_output_is_utf_8_whatever_the_locale_says(some):
+    stored(prompt="žluť 画")
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    call_command("exportrenders", "-", "--fields", "prompt", stdout=out)
+
+    assert "žluť 画" in raw.getvalue().decode()
+
+
+def test_a_user_model_without_an_address_has_no_such_user(some, django_user_model, monkeypatch):
+    monkeypatch.setattr(django_user_model, "EMAIL_FIELD", "mail")
+
+    with pytest.raises(CommandError, match="There is no user 'ann@"):
+        run("-", "--user", "ann@example.com")
 
 
 @pytest.mark.parametrize(
