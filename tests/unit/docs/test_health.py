@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,18 @@ def test_its_commands_are_ones_that_can_be_run():
     for words in doctor:
         load_command_class("renders", "rendersdoctor").create_parser("", "").parse_args(words[3:])
     assert all(words[0] == "curl" for words in commands if words not in doctor)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("asked_here")
+def test_what_a_load_balancer_asks_is_answered(live_server):
+    [asked] = [block for block in blocks("sh") if "curl" in block]
+    script = asked.replace("http://127.0.0.1:8000", live_server.url)
+
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('{"status": "ok"}{"status": "')
 
 
 @pytest.mark.django_db

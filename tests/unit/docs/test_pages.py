@@ -20,6 +20,17 @@ def test_the_readme_leads_to_every_page():
     assert [page.name for page in PAGES[1:] if f"](docs/{page.name})" not in text] == []
 
 
+def test_whoever_shows_commands_has_a_test_that_runs_them():
+    """Those of the README are run by `.ci/run`."""
+    shown = [page.stem for page in PAGES[1:] if blocks(page.read_text("utf-8"))]
+    tests = ROOT / "tests/unit/docs"
+
+    assert shown
+    assert [
+        name for name in shown if not (tests / f"test_{name.replace('-', '_')}.py").is_file()
+    ] == []
+
+
 def test_the_readme_stays_short():
     shown = re.sub(r"<details>.*?</details>", "", README.read_text("utf-8"), flags=re.S)
 
