@@ -28,10 +28,14 @@ def page() -> str:
 
 
 def figures() -> dict[str, float]:
-    """Each line of the page by its name and labels: `renders_submits_total outcome=accepted`."""
+    """Each line of the page by its name and labels: `renders_submits_total outcome=accepted`.
+
+    There is no workspace here but the default one.
+    """
     found = {}
     for family in text_string_to_metric_families(page()):
         for sample in family.samples:
+            assert sample.labels.pop("workspace", "default") == "default"
             labels = (f"{name}={word}" for name, word in sorted(sample.labels.items()))
             found[" ".join([sample.name, *labels])] = sample.value
     return found
@@ -117,7 +121,7 @@ def test_a_refusal_shows_as_a_closed_gate_with_its_reason(
 ) -> None:
     sandbox.faults.add("insufficient_credits", on="submit")
     render = RenderJob.objects.create(prompt="boat")
-    submission.submit(render.pk, sume())
+    submission.submit(render.pk, sume)
 
     found = figures()
 
