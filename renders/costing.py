@@ -15,7 +15,7 @@ from renders.queries import RenderQueries
 from renders.states import TERMINAL
 
 NOBODY = "(nobody)"
-GROUPS = ("user", "kind", "model", "day", "month")
+GROUPS = ("user", "workspace", "kind", "model", "day", "month")
 COUNTS = ("renders", "completed", "failed", "canceled", "unknown")
 
 
@@ -48,6 +48,7 @@ def lines(renders: RenderQueries, by: Sequence[str]) -> list[Line]:
     """
     groups: dict[str, Any] = {
         "user": F(f"created_by__{get_user_model().USERNAME_FIELD}"),
+        "workspace": F("workspace"),
         "kind": F("kind"),
         "model": F("model"),
         "day": TruncDate("finished_at"),

@@ -70,6 +70,7 @@ FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "priority": ("priority", _same),
     "reference": ("reference", _same),
     "user": ("created_by", _text),
+    "workspace": ("workspace", _same),
     "retry_of": ("retry_of_id", _text),
     "created_at": ("created_at", _moment),
     "submitted_at": ("submitted_at", _moment),

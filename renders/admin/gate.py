@@ -14,6 +14,9 @@ from renders.standing import GateStanding
 from renders.states import Sort
 from renders.workspaces import DEFAULT
 
+# What no button ends: the settings do, or the next month.
+NOT_RESUMED = {"budget_spent", "unknown_workspace"}
+
 
 @admin.register(Gate)
 class GateAdmin(admin.ModelAdmin):
@@ -65,7 +68,12 @@ class GateAdmin(admin.ModelAdmin):
         elif "resume" in request.POST:
             services.resume_sending(workspace)
             self._note(request, workspace, "Resumed.")
-            messages.success(request, f"{where}Resumed: the next render is sent within moments.")
+            if closed := standing.why_paused(workspace):
+                messages.warning(request, f"{where}Still nothing is sent. {closed}")
+            else:
+                messages.success(
+                    request, f"{where}Resumed: the next render is sent within moments."
+                )
         return HttpResponseRedirect(request.path)
 
     def _note(self, request: HttpRequest, workspace: str, what: str) -> None:
@@ -77,5 +85,8 @@ class GateAdmin(admin.ModelAdmin):
 def _account(workspace: str, gates: list[GateStanding]) -> dict[str, Any]:
     figures = standing.figures(workspace)
     held = any(one.held for one in gates)
-    paused = any(one.closed or one.trying for one in gates)
+    paused = any(
+        one.refusals or ((one.closed or one.trying) and one.code not in NOT_RESUMED)
+        for one in gates
+    )
     return {"name": workspace, "gates": gates, "figures": figures, "held": held, "paused": paused}

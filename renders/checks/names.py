@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning
@@ -12,6 +13,7 @@ from renders.conf import Conf, Setting
 
 # Set by orchestrators for services called "renders" and "renders-web"; and by people for `curl`.
 OF_OTHERS = re.compile(r"RENDERS_((\w+_)?(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?)|NAME|TOKEN)")
+OF_WORKSPACES = r"(PLAN|WRITES_PER_MINUTE|MAX_IN_FLIGHT|BUDGET_USD|PRICES)_"
 # The environment's names of what `RENDERS_<NAME>` does not set in this project's settings.
 ELSEWHERE = {
     "API_KEY": "SUME_API_KEY",
@@ -31,13 +33,19 @@ def faults() -> Iterator[CheckMessage]:
         if name.startswith("RENDERS_") and value.strip()
     }
     for name in sorted({*ours, *given} - {*known}):
-        if OF_OTHERS.fullmatch(f"RENDERS_{name}"):
+        if OF_OTHERS.fullmatch(f"RENDERS_{name}") or _of_a_workspace(name, ours, given):
             continue
         close = get_close_matches(str(name).upper(), known, n=1)
         yield Warning(
             f'There is no setting RENDERS["{name}"] (RENDERS_{name} in the environment): '
             "nobody reads it.",
-            hint=f"Did you mean {close[0]}?" if close else "Take it out.",
+            hint=(
+                "If it is a workspace's, name that in RENDERS_WORKSPACES."
+                if re.match(OF_WORKSPACES, str(name))
+                else f"Did you mean {close[0]}?"
+                if close
+                else "Take it out."
+            ),
             id="renders.W036",
         )
     for name, right in ELSEWHERE.items():
@@ -47,3 +55,15 @@ def faults() -> Iterator[CheckMessage]:
                 hint=f"Set {right} instead.",
                 id="renders.W037",
             )
+
+
+def _of_a_workspace(name: object, ours: Mapping[str, Any], given: Mapping[str, str]) -> bool:
+    """Whether it is one of `RENDERS_PLAN_ACME` and the like that has become a workspace's own."""
+    told = ours.get("WORKSPACES")
+    return isinstance(told, Mapping) and any(
+        name == f"{field}_{str(workspace).upper().replace('-', '_')}"
+        and str(value).strip() == given.get(str(name))
+        for workspace, fields in told.items()
+        if isinstance(fields, Mapping)
+        for field, value in fields.items()
+    )

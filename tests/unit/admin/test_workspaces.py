@@ -143,6 +143,17 @@ def test_one_that_is_gone_is_shown_while_something_of_it_waits(several, admin_cl
     assert "acme" not in admin_client.get(GATE).content.decode()
 
 
+def test_a_budget_that_is_spent_is_not_resumed(admin_client, settings, ended):
+    told = {"BUDGET_USD": 0.01, "PRICES": {"image": 0.01}}
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": told}}
+    ended(workspace="acme")
+
+    html = admin_client.get(GATE).content.decode()
+    assert "(budget_spent)" in html and 'name="resume"' not in html
+    answer = admin_client.post(GATE, {"resume": "1", "workspace": "acme"}, follow=True)
+    assert "Still nothing is sent. The month&#x27;s budget is spent" in answer.content.decode()
+
+
 def test_a_person_is_given_a_workspace_that_there_is(several, admin_client, admin_user):
     page = "/admin/renders/userworkspace/"
     assert "Workspaces of users" in admin_client.get("/admin/").content.decode()

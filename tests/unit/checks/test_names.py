@@ -103,3 +103,17 @@ def test_a_project_of_ones_own_may_read_that_name(settings, monkeypatch):
     monkeypatch.setenv("RENDERS_API_KEY", f" {GOOD['API_KEY']} ")
 
     assert found() == []
+
+
+def test_what_is_said_of_a_workspace_is_read(settings, monkeypatch):
+    for name, value in {"PLAN_BETA_2": " pro", "BUDGET_USD_BETA_2": "200"}.items():
+        monkeypatch.setenv(f"RENDERS_{name}", value)
+    monkeypatch.setenv("RENDERS_PLAN_OTHER", "pro")
+    kept = {"API_KEY": "sk-beta-0123456789", "PLAN": " pro", "BUDGET_USD": "200"}
+    # As this project's settings take them: each RENDERS_<NAME>, the workspaces' own too.
+    given = {"PLAN_BETA_2": " pro", "BUDGET_USD_BETA_2": "200", "PLAN_OTHER": "pro"}
+    settings.RENDERS = {**GOOD, **given, "WORKSPACES": {"beta-2": kept}}
+
+    [unread] = [message for message in found() if message.id == "renders.W036"]
+    assert "PLAN_OTHER" in unread.msg
+    assert unread.hint == "If it is a workspace's, name that in RENDERS_WORKSPACES."

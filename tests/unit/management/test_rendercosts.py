@@ -73,5 +73,7 @@ def test_nothing_is_said_in_words():
 
 
 def test_an_unknown_group_is_refused():
-    with pytest.raises(CommandError, match="there is no 'week'; choose from: user, kind"):
+    with pytest.raises(
+        CommandError, match="there is no 'week'; choose from: user, workspace, kind"
+    ):
         run("--by", "week")
