@@ -50,9 +50,9 @@ CATALOGUE = {
     "gate-refused": Kind(
         "ERROR", "See what Sume says: correct `SUME_API_KEY` and restart, or pay in at Sume."
     ),
-    "gate-held": Kind("WARNING", "Resume on the gate's page in the admin when it is time."),
+    "gate-held": Kind("INFO", "Resume on the gate's page in the admin when it is time."),
     "budget-spent": Kind(
-        "WARNING", "Raise the workspace's budget, or wait for the next month; nothing is lost."
+        "INFO", "Raise the workspace's budget, or wait for the next month; nothing is lost."
     ),
     "workspace-unknown": Kind(
         "ERROR", "Put the workspace back into the settings, or cancel its renders."

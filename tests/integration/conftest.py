@@ -37,6 +37,7 @@ ON_ONE_DATABASE = {
     "test_renders": "sqlite",
     "test_runrenders": "sqlite",
     "test_webhooks": "sqlite",
+    "test_workspaces": "sqlite",
 }
 OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}
 

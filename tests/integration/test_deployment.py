@@ -218,6 +218,7 @@ def test_the_image_runs_as_compose_starts_it_and_ends_as_compose_ends_it(
     assert "Traceback" not in site.logs()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_honcho_runs_the_procfile(site: Site, sandbox: Sandbox) -> None:
     site.app = Path(settings.BASE_DIR)

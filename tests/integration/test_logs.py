@@ -21,7 +21,9 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 
 @ON_POSTGRESQL
-@pytest.mark.parametrize("scheduler", ["countdown", "sortedset", "database"])
+@pytest.mark.parametrize(
+    "scheduler", ["countdown", pytest.param("sortedset", marks=pytest.mark.thorough), "database"]
+)
 def test_each_line_of_a_renders_life_holds_its_id(stack: Stack, scheduler: str) -> None:
     modes.use(stack, scheduler)
     stack.environment["DJANGO_LOG_FORMAT"] = "json"
