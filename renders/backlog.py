@@ -37,6 +37,7 @@ def find(*, starting: Collection[UUID] = (), finishes: int = BATCH) -> list[Step
         if unfinished.filter(pk=pk).update(swept_at=now):
             steps.append(Step("finish", pk))
     unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
-    asking = list(unasked.values_list("pk", "workspace")[:BATCH])
-    free = {workspace for workspace in {own for _, own in asking} if claims.cancels_left(workspace)}
-    return [*steps, *(Step("cancel", pk) for pk, own in asking if own in free)]
+    # First those that may be asked at all: others' would take all places of the batch.
+    free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]
+    asking = unasked.filter(workspace__in=free).pks(BATCH) if free else []
+    return [*steps, *(Step("cancel", pk) for pk in asking)]

@@ -91,7 +91,8 @@ def _told(user: Any) -> str | None:
 
 
 def _own(user: Any) -> str | None:
-    if user is None or not workspaces.several() or not getattr(user, "pk", None):
+    if user is None or not getattr(user, "pk", None):
         return None
+    # Asked where there is one workspace, too: theirs may be the one that was taken out.
     rows = UserWorkspace.objects.filter(user=user.pk)
     return rows.values_list("workspace", flat=True).first()

@@ -1,5 +1,6 @@
 """The process's connections to Sume and Redis, made from the settings at first use."""
 
+import os
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -36,6 +37,15 @@ def sume(workspace: str) -> SumeClient:
             )
             known = _clients[workspace] = (made_of, client)
         return known[1]
+
+
+def _unlock() -> None:
+    """In a child: what a thread of its parent's held, nobody gives back."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 def uses_redis() -> bool:

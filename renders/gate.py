@@ -97,8 +97,8 @@ def pause(workspace: str, sort: Sort, error: SumeError, seconds: float | None = 
     with transaction.atomic():
         gate = lock(workspace, sort)
         now = timezone.now()
-        known = workspaces.find(workspace) if isinstance(error, Paused) else None
-        gate.key_mark = known.key_mark if known else ""  # a 429 is no word about the key
+        # Of those that were on their way when a pause began, nobody knows with which key.
+        mark = gate.key_mark if gate.paused_until and gate.paused_until > now else ""
         if seconds is None:
             seconds = _span(gate, error, now)
         until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
@@ -107,6 +107,8 @@ def pause(workspace: str, sort: Sort, error: SumeError, seconds: float | None = 
             gate.capacity, gate.capacity_at = 1, now  # after the pause, one asks again
         if not gate.paused_until or gate.paused_until < until:
             gate.paused_until, gate.code, gate.reason = until, error.code[:100], str(error)[:500]
+            known = workspaces.find(workspace) if isinstance(error, Paused) else None
+            gate.key_mark = (mark or known.key_mark) if known else ""  # a 429 is no word about it
             logger.warning(
                 "%s pause until %s, for all workers. Sume says: %s (%s)",
                 gate, f"{until:%T}", error, error.code,

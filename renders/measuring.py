@@ -4,6 +4,7 @@ Each statement is answered by an index that holds what waits or runs, never by a
 have ended is counted once in a while.
 """
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -18,9 +19,12 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from renders.attention import FAILED_READS
+from renders.health import database
 from renders.models import RenderJob
 from renders.standing import Figures, GateStanding, all_gates, figures
 from renders.states import TERMINAL, Status
+
+logger = logging.getLogger(__name__)
 
 # A database that takes longer does not answer, as far as a monitor is concerned.
 LONGEST_SECONDS = 5.0
@@ -72,6 +76,7 @@ def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
 
     def work() -> None:
         try:
+            database.connection()  # one that a silent server does not hold for ever
             answers.put(ask())
         except Exception as error:  # noqa: BLE001 (whoever waits raises it)
             answers.put(error)
@@ -79,7 +84,11 @@ def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
             connections.close_all()
             _asking.release()
 
-    threading.Thread(target=work, name="scrape", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="scrape", daemon=True).start()
+    except RuntimeError:  # the system allows no more now; a later scrape may have one
+        _asking.release()
+        raise OperationalError("No thread was free to ask the database.") from None
     try:
         answer = answers.get(timeout=seconds)
     except queue.Empty:
@@ -132,6 +141,16 @@ def _jobs(
 
 
 def _ended() -> dict[str, int] | None:
+    try:
+        return _ended_lately()
+    except DatabaseError:
+        raise
+    except Exception as error:  # noqa: BLE001 (each cache has its own)
+        logger.warning("The cache does not answer (%s).", type(error).__name__)
+        return None  # without it, all would be counted again and again
+
+
+def _ended_lately() -> dict[str, int] | None:
     known = cache.get(CACHE_KEY)
     if known is not None:
         return known or None

@@ -18,10 +18,11 @@ from django.db.models import Exists, OuterRef, Q, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from renders import media
+from renders import media, spending
 from renders.hiding import fingerprint, is_erased
 from renders.models import RenderEvent, RenderJob
 from renders.queries import OVER, RenderQueries
+from renders.states import WRITES
 from renders.storage import storage
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,8 @@ def strip(pks: Iterable[UUID], now: datetime, *, names: bool) -> list[UUID]:
         RenderJob.objects.filter(pk__in=found).update(**erased)
         events = RenderEvent.objects.filter(render__in=found)
         if names:
-            events.exclude(detail="").update(detail="")
+            # Beside a POST stands whose minute it counts against, and nothing of a person's.
+            events.exclude(what__in=WRITES).exclude(detail="").update(detail="")
             for pk, reference in found.items():
                 if reference and not is_erased(reference):
                     renamed = fingerprint(reference)
@@ -128,14 +130,14 @@ def deletable(renders: RenderQueries) -> RenderQueries:
     """Those that nothing needs: without them, nothing is billed twice and nobody misses them.
 
     A reference, and a retry, keeps a second render from being made. What the tables of a project
-    point to stays as well.
+    point to stays as well, and a month's bill where a budget limits it.
     """
     return renders.filter(unmissed(), reference=None, retry_of=None)
 
 
 def unmissed() -> Q:
-    """No table of the project points to it."""
-    where = Q()
+    """No table of the project points to it, and no budget counts what it cost."""
+    where = ~spending.counted(timezone.now())
     for relation in RenderJob._meta.get_fields(include_hidden=True):
         others: Any = relation.related_model
         if not relation.auto_created or relation.concrete or others in {RenderJob, RenderEvent}:

@@ -52,12 +52,14 @@ class SecretsFile:
         with self._lock:
             try:
                 found = os.stat(self.path)
-                stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-                if stamp != self._stamp:
-                    self._known = _load(self.path)
-                    self.fault = ""
+                if _stamp(found) != self._stamp:
+                    told = _load(self.path)
+                    found = os.stat(self.path)  # it may have changed meanwhile
                     settled = abs(time.time() - found.st_mtime) > FRESH_SECONDS
-                    self._stamp = stamp if settled else None
+                    self._stamp = _stamp(found) if settled else None
+                    # Of TOML, a part is whole as well: what is missing may be yet to come.
+                    if settled or not _lost(self._known, told):
+                        self._known, self.fault = told, ""
             except OSError as error:
                 self._fail(f"it cannot be opened ({type(error).__name__})")
             except Wrong as error:
@@ -65,6 +67,7 @@ class SecretsFile:
             return self._known
 
     def _fail(self, why: str) -> None:
+        self._stamp = None
         if why != self.fault:
             kept = "what it held before goes on" if self._known else "no key comes from it"
             logger.error("The secrets file is no use now: %s; %s.", why, kept)
@@ -75,12 +78,33 @@ class Wrong(ValueError):
     """What is wrong with the file, in words that hold nothing of it."""
 
 
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _lost(known: Mapping[str, Secrets], told: Mapping[str, Secrets]) -> bool:
+    """Whether a key or a secret that there was is there no longer."""
+    return any(
+        (one.api_key and not now.api_key) or (one.webhook_secret and not now.webhook_secret)
+        for one, now in ((one, told.get(name, Secrets())) for name, one in known.items())
+    )
+
+
 _files: dict[str, SecretsFile] = {}
 
 
 def secrets_file(path: str) -> SecretsFile:
     """The file at this path, as this process knows it."""
     return _files.setdefault(path, SecretsFile(path))
+
+
+def _unlock() -> None:
+    """In a child: what a thread of its parent's held, nobody gives back."""
+    for file in _files.values():
+        file._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 def _load(path: str) -> dict[str, Secrets]:
@@ -94,7 +118,12 @@ def _load(path: str) -> dict[str, Secrets]:
         raise Wrong("it is not UTF-8") from None
     finally:
         del raw
-    told = _hidden(_parsed(text))
+    if not text.strip():
+        raise Wrong("it is empty")
+    try:
+        told = _hidden(_parsed(text))
+    except RecursionError:
+        raise Wrong("it is nested too deeply") from None
     return {_name(name): _secrets(name, given) for name, given in told.items()}
 
 
@@ -106,8 +135,6 @@ def _parsed(text: str) -> dict[str, Any]:
         why = f"it is not valid JSON from line {error.lineno}, column {error.colno} on"
     except ValueError:
         why = "it is neither JSON nor TOML"
-    except RecursionError:
-        why = "it is nested too deeply"
     raise Wrong(why)
 
 

@@ -2,8 +2,9 @@
 
 A month is one of the calendar, in UTC. Counted are the costs of what has ended in it (where Sume
 named none yet, the usual price), and the usual price of what is under way; what failed or was
-canceled is refunded. With its budget spent a workspace sends nothing new until the next month, or
-until the budget is raised; what Sume may hold already is followed to its end.
+canceled is refunded, unless nobody knows whether Sume has made it. With its budget spent a
+workspace sends nothing new until the next month, or until the budget is raised; what Sume may
+hold already is followed to its end.
 """
 
 import time
@@ -14,12 +15,15 @@ from typing import Any
 from django.db.models import BigIntegerField, Case, Q, Sum, Value, When
 from django.db.models.functions import Coalesce
 
+from renders import workspaces
 from renders.exceptions import Closed
 from renders.models import RenderJob
 from renders.states import IN_FLIGHT, Status
 from renders.workspaces import MICROS, Workspace
 
 CODE = "budget_spent"
+# Ended here, without a word of Sume's that it has not made it.
+UNKNOWN = Q(status=Status.FAILED, cost_usd_micros__isnull=True)
 # A quick look, by those who hold no lock, may be so old.
 LOOK_SECONDS = 2.0
 # What ended more than an hour ago hardly changes any more: its sum may be so old.
@@ -52,6 +56,19 @@ def spent(workspace: Workspace, now: datetime) -> int:
     return _under_way(workspace) + _ended(workspace, now)
 
 
+def counted(now: datetime) -> Q:
+    """The rows of which this month's budgets count the costs; none where there is no budget."""
+    limited = [
+        one.name
+        for one in map(workspaces.find, workspaces.names())
+        if one and one.budget_usd_micros
+    ]
+    if not limited:
+        return Q(pk__in=[])
+    made = Q(status=Status.COMPLETED) | UNKNOWN
+    return made & Q(workspace__in=limited, finished_at__gte=_month(now))
+
+
 def estimate(workspace: Workspace, kinds: Mapping[str, int]) -> int | None:
     """What so many of each kind cost about, in millionths; None where a price is not known."""
     if not kinds or any(kind not in workspace.prices for kind in kinds):
@@ -81,13 +98,16 @@ def _ended(workspace: Workspace, now: datetime) -> int:
 
 
 def _between(workspace: Workspace, start: datetime, end: datetime | None) -> int:
-    made = RenderJob.objects.filter(
-        workspace=workspace.name, status=Status.COMPLETED, finished_at__gte=start
-    )
+    ended = RenderJob.objects.filter(workspace=workspace.name, finished_at__gte=start).order_by()
     if end:
-        made = made.filter(finished_at__lt=end)
+        ended = ended.filter(finished_at__lt=end)
     cost = Sum(Coalesce("cost_usd_micros", _price(workspace)))
-    return int(made.order_by().aggregate(cost=cost)["cost"] or 0)
+    # Each has an index of its own.
+    sums = [
+        ended.filter(where).aggregate(cost=cost)["cost"]
+        for where in (Q(status=Status.COMPLETED), *([UNKNOWN] if workspace.prices else []))
+    ]
+    return sum(int(micros or 0) for micros in sums)
 
 
 def _price(workspace: Workspace) -> Any:

@@ -95,10 +95,10 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     except SumeError as error:
         counting.count("submits", workspace=workspace, outcome=error.outcome)
         return [*_refused(render, claim, error), *claims.next_in_line(workspace)]
-    outcome = "idempotency_hit" if accepted.idempotency_hit else "accepted"
-    counting.count("submits", workspace=workspace, outcome=outcome)
     log_context.note(job=accepted.job_id)
     steps = _accepted(render, accepted)
+    outcome = "idempotency_hit" if accepted.idempotency_hit else "accepted"
+    counting.count("submits", workspace=workspace, outcome=outcome)
     with transaction.atomic():
         gate.lock(workspace, Sort.WRITES)
         theirs = RenderJob.objects.filter(workspace=workspace, status=Status.SUBMITTING)

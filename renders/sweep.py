@@ -50,7 +50,8 @@ def sweep() -> list[Step]:
         pk for pk in renders.withdrawn().pks(batch) if renders.cancel_unsent(pk, now, asked=True)
     ]
     for workspace in workspaces.names():
-        gate.try_new_key(workspace)
+        if gate.try_new_key(workspace):
+            renders.recall(workspace)  # what was refused waits for the end of that pause
     given_up: list[UUID] = []
     unsent: list[UUID] = []
     for workspace in renders.waiting().their_workspaces():
@@ -105,10 +106,10 @@ def _expired(workspace: str, now: datetime) -> RenderQueries:
     hours = conf.SUBMIT_DEADLINE_HOURS
     expired = RenderJob.objects.filter(workspace=workspace).expired(now - timedelta(hours=hours))
     limits = workspaces.find(workspace)
-    if not hours:
-        return expired.none()
     if limits is None:
         gate.note(workspace)
+    if not hours:
+        return expired.none()
     if limits is None or spending.closed(limits, now):
         half = now - timedelta(hours=hours / 2)  # so that nothing is lost where no sweep runs
         RenderJob.objects.begin_anew(workspace, half, now, MOST_ANEW)

@@ -1,4 +1,4 @@
-"""Which workspace a person's renders are made in; there only where there are several."""
+"""Which workspace a person's renders are made in; not shown where there never were several."""
 
 from typing import Any
 
@@ -40,4 +40,5 @@ class UserWorkspaceAdmin(admin.ModelAdmin):
     raw_id_fields = ["user"]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return workspaces.several() and super().has_module_permission(request)
+        some = workspaces.several() or UserWorkspace.objects.exists()
+        return some and super().has_module_permission(request)

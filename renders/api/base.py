@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,7 +20,7 @@ from renders.api.reading import check_body_headers
 logger = logging.getLogger(__name__)
 
 
-@method_decorator(csrf_exempt, name="dispatch")
+@method_decorator([csrf_exempt, login_not_required], name="dispatch")
 class ApiView(View):
     """Who calls, how often, how, in what form: refused in this order, before anything is read."""
 

@@ -44,7 +44,12 @@ class Round:
 
     def start(self) -> None:
         """Begin. The thread never holds up the end of the process."""
-        threading.Thread(target=self._run, name="health", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="health", daemon=True).start()
+        except RuntimeError:  # the system allows no more now: a later round may have one
+            found = (Finding("No thread was free to ask.", "not-asked"),)
+            self._told = {probe.part: Part(probe.part, found) for probe in self._lane}
+            self._end()
 
     def _run(self) -> None:
         try:
@@ -61,6 +66,9 @@ class Round:
             if any(finding.code in ENDS_A_LANE for finding in found):
                 ended = found[-1].said
             self._told[probe.part] = Part(probe.part, tuple(found), time.monotonic() - began)
+        self._end()
+
+    def _end(self) -> None:
         self.ended = time.monotonic()
         self.over.set()
 

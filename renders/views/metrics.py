@@ -1,5 +1,6 @@
 """For Prometheus: the figures of all processes."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.db.utils import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -12,6 +13,7 @@ PLAIN = "text/plain; charset=utf-8"
 DOWN = "# The database does not answer.\nrenders_up 0\n"
 
 
+@login_not_required
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """The page; for whoever has the token, and for staff who may view renders."""

@@ -108,6 +108,14 @@ def test_no_cancel_is_begun_where_no_post_is_left(settings):
     assert found() == []
 
 
+def test_cancels_that_cannot_be_asked_for_hold_up_no_other_workspace():
+    wanted = stored(Status.SUBMITTED, cancel_requested_at=ago(9), created_at=ago(99))
+    for _ in range(backlog.BATCH):  # of a workspace that was taken out of the settings
+        stored(Status.SUBMITTED, cancel_requested_at=ago(9), workspace="gone")
+
+    assert found() == [Step("cancel", wanted.pk)]
+
+
 def test_reads_are_none_of_its_business():
     stored(Status.SUBMITTED, next_poll_at=ago(3600))
 

@@ -114,15 +114,20 @@ def test_who_may_name_one(ada, admin_user):
     assert choosing.choices(may_choose(ada)) == ["acme", "default", "beta"]
 
 
-def test_where_there_is_one_nobody_chooses_and_nothing_is_asked(
-    ada, admin_user, settings, django_assert_num_queries
-):
+def test_where_there_is_one_nobody_chooses(ada, admin_user, settings):
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {}}
+
+    assert choosing.choose(ada) == "default"
+    assert choosing.choices(admin_user) == []
+
+
+def test_whose_workspace_was_the_last_beside_the_default_is_not_billed_there(ada, settings):
+    """As while the file that names it cannot be read."""
     UserWorkspace.objects.create(user=ada, workspace="acme")
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {}}
 
-    with django_assert_num_queries(0):
-        assert choosing.choose(ada) == "default"
-        assert choosing.choices(admin_user) == []
+    with pytest.raises(InvalidRender, match="acme, which is not configured"):
+        services.create_render("a fox", user=ada)
 
 
 def test_an_old_row_without_a_workspace_is_of_the_default_one(db):

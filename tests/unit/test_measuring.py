@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 from django.core.cache import cache
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 from django.utils import timezone
 
 from renders import measuring
@@ -140,6 +140,14 @@ def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
     assert count.call_count == 1
 
 
+def test_a_cache_that_is_away_takes_away_no_more_than_that():
+    make()
+    with mock.patch("renders.measuring.cache.get", side_effect=ConnectionError):
+        found = measuring.standing()
+
+    assert found.ended is None and found.jobs == {("default", "pending", "image"): 1}
+
+
 def test_no_statement_of_a_scrape_takes_long():
     from django.db import connection
 
@@ -163,6 +171,22 @@ def test_what_the_database_raises_is_raised():
     with pytest.raises(DatabaseError, match="gone"):
         measuring.within(5, mock.Mock(side_effect=DatabaseError("gone")))
     assert measuring.within(5, lambda: "figures") == "figures"
+
+
+def test_a_server_that_is_gone_without_a_word_does_not_end_scrapes_for_ever(monkeypatch):
+    monkeypatch.setattr(type(connections["default"]), "vendor", "postgresql")
+
+    options = measuring.within(5, lambda: connections["default"].settings_dict["OPTIONS"])
+
+    assert options["tcp_user_timeout"] <= 10_000 and options["connect_timeout"] <= 5
+
+
+def test_without_a_thread_to_spare_this_scrape_fails_and_the_next_does_not():
+    none = mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread"))
+    with none, pytest.raises(DatabaseError, match="No thread"):
+        measuring.within(5, lambda: "figures")
+
+    assert measuring.within(0.5, lambda: "figures") == "figures"
 
 
 def test_a_database_that_says_nothing_is_not_waited_for():

@@ -1,13 +1,13 @@
 """What is old goes, in batches; what a run would do it says before, exactly."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.utils import timezone
 from django_celery_results.models import TaskResult
 
-from renders import pruning, removal, services
+from renders import pruning, removal, services, spending, workspaces
 from renders.models import ApiRequest, Draft, RenderEvent, RenderJob, WebhookEvent
 from renders.pruning import Pruning, Tally, foresee, run_as_set
 from renders.retention import Ages
@@ -49,6 +49,31 @@ def test_each_outcome_has_its_own_age():
     assert left() == kept
     assert (done.renders, done.events) == (3, 6)
     assert RenderEvent.objects.count() == 6
+
+
+def test_what_a_budget_counts_stays_as_a_line_of_the_bill_until_the_month_is_over(
+    settings, monkeypatch
+):
+    limited = {"acme": {"BUDGET_USD": 5}, "beta": {}}
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": limited}
+    now = datetime(2026, 3, 20, 12, tzinfo=UTC)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    spending.forget()
+    bill = over(Status.COMPLETED, 8, workspace="acme", cost_usd_micros=1_000_000)
+    over(Status.COMPLETED, 8, workspace="beta", cost_usd_micros=1_000_000)
+    over(Status.COMPLETED, 24, workspace="acme", cost_usd_micros=1_000_000)
+    over(Status.FAILED, 8, workspace="acme", cost_usd_micros=0)
+    ages = Ages(completed=7, failed=7)
+
+    foreseen, done = foresee(ages), run(ages)
+
+    assert left() == {bill.pk} and (done.renders, done.bills) == (3, 1)
+    assert (foreseen.renders, foreseen.bills) == (3, 1)
+    spending.forget()
+    assert spending.spent(workspaces.get("acme"), now) == 1_000_000
+    now = datetime(2026, 4, 1, 1, tzinfo=UTC)
+    run(ages)
+    assert not left()
 
 
 def test_what_is_not_over_stays_however_old():

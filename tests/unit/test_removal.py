@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders import removal
 from renders.models import RenderEvent, RenderJob
-from renders.states import TERMINAL, Status
+from renders.states import SENDING, TERMINAL, Status
 from renders.storage import storage
 from tests.examples.shop.models import Order
 from tests.unit.over import files_in, over, pictured
@@ -48,6 +48,18 @@ def test_what_is_not_over_is_not_touched(status):
     assert removal.strip(pks, timezone.now(), names=True) == []
     assert removal.delete(pks) == (0, 0)
     assert list(RenderJob.objects.order_by("pk").values()) == before
+
+
+def test_a_post_of_an_erased_render_still_counts_against_its_own_workspace():
+    now = timezone.now()
+    render = over(days=0, workspace="acme")
+    RenderJob.objects.log_post(render.pk, SENDING, "acme")
+
+    removal.strip([render.pk], now, names=True)
+
+    assert RenderJob.objects.writes_around(now, 60, "acme").count() == 1
+    assert not RenderJob.objects.writes_around(now, 60, "default").exists()
+    assert not render.events.exclude(what=SENDING).exclude(detail="").exists()
 
 
 def test_media_on_their_way_out_are_not_shown():

@@ -82,7 +82,9 @@ def test_an_old_file_is_not_read_again_while_it_stays_the_same(path, monkeypatch
     ("text", "words"),
     [
         ('{"default": {"api_key": "sk-canary', "not valid JSON from line 1, column"),
-        ("", ""),
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+        ('{"a": ' + "[" * 2_000 + "]" * 2_000 + "}", "it is nested too deeply"),
         ('[default]\napi_key = "sk-canary', "neither JSON nor TOML"),
         ('{"default": "sk-canary"}', "needs api_key and webhook_secret, and nothing else"),
         ('{"default": {"sk-canary": "x"}}', "needs api_key and webhook_secret, and nothing else"),
@@ -100,14 +102,55 @@ def test_a_file_that_is_no_use_changes_nothing_and_says_so_once(path, caplog, te
     with caplog.at_level(logging.ERROR):
         found = [held(file) for _ in range(3)]
 
-    if text:
-        assert found == [{"default": (OLD, "")}] * 3
-        assert len(caplog.messages) == 1 and words in caplog.text
-        assert "goes on" in caplog.text and "canary" not in caplog.text + file.fault
-        path.write_text(json.dumps({"default": {"api_key": NEW}}))
-        assert held(file) == {"default": (NEW, "")} and not file.fault
-    else:
-        assert found == [{}] * 3  # a TOML file that says nothing
+    assert found == [{"default": (OLD, "")}] * 3
+    assert len(caplog.messages) == 1 and words in caplog.text
+    assert "goes on" in caplog.text and "canary" not in caplog.text + file.fault
+    path.write_text(json.dumps({"default": {"api_key": NEW}}))
+    assert held(file) == {"default": (NEW, "")} and not file.fault
+
+
+@pytest.mark.parametrize(
+    "half", ["# keys\n", "[default]\n", f'[default]\napi_key = "{NEW}"\n', "[acme]\n"]
+)
+def test_a_half_written_file_that_can_be_read_takes_no_key_away(path, half):
+    """Without its key in the file, the default workspace would use the environment's."""
+    whole = f'[default]\napi_key = "{OLD}"\n[acme]\napi_key = "{OLD}"\n'
+    path.write_text(whole)
+    settle(path)
+    file = SecretsFile(str(path))
+    before = held(file)
+
+    path.write_text(half)
+    assert held(file) == before
+
+    path.write_text(whole.replace(OLD, NEW))
+    assert held(file) == {"default": (NEW, ""), "acme": (NEW, "")}
+
+
+def test_a_key_that_was_taken_out_is_gone_once_the_file_has_rested(path):
+    path.write_text(json.dumps({"default": {"api_key": OLD}, "acme": {"api_key": OLD}}))
+    file = SecretsFile(str(path))
+    file.read()
+    path.write_text(json.dumps({"default": {"api_key": OLD}}))
+    assert len(held(file)) == 2
+
+    settle(path)
+
+    assert held(file) == {"default": (OLD, "")}
+
+
+def test_a_file_that_comes_back_as_it_was_is_of_use_again(path, tmp_path):
+    path.write_text(json.dumps({"default": {"api_key": OLD}}))
+    settle(path)
+    file = SecretsFile(str(path))
+    file.read()
+    path.rename(tmp_path / "away")
+    file.read()
+    assert file.fault
+
+    (tmp_path / "away").rename(path)
+
+    assert held(file)["default"][0] == OLD and not file.fault
 
 
 def test_a_file_that_is_away_changes_nothing(path, caplog):

@@ -45,6 +45,15 @@ def test_what_ended_this_month_counts_with_its_cost_and_nothing_of_others(acme):
     assert spending.spent(acme(), NOW) == 390_000
 
 
+def test_what_sume_may_have_made_counts_though_it_failed_here(acme):
+    ended(None, status=Status.FAILED, error_code="submit_outcome_unknown")
+    ended(None, status=Status.FAILED, at=NOW - timedelta(days=3), error_code="job_not_found")
+    ended(None, status=Status.FAILED, at=datetime(2026, 2, 28, tzinfo=UTC))
+    ended(0, status=Status.CANCELED)
+
+    assert spending.spent(acme(), NOW) == 180_000
+
+
 def test_what_is_under_way_counts_with_its_price(acme):
     stored(Status.SUBMITTING, workspace="acme", kind="video")
     stored(Status.SUBMITTED, workspace="acme")

@@ -2,15 +2,17 @@
 
 import json
 import os
+import signal
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.workspaces import workspaces_in
-from renders import workspaces
+from renders import connections, workspaces
 from renders.conf import conf
 from renders.connections import sume
 from renders.exceptions import UnknownWorkspace
+from renders.secrets_file import secrets_file
 
 ACME = {"API_KEY": "acme-key", "PLAN": "pro", "BUDGET_USD": "49.90"}
 
@@ -141,3 +143,18 @@ def test_the_environment_names_workspaces_and_what_holds_for_each():
     }
     assert "key" not in repr(list(told["acme"].values()))
     assert workspaces_in(os.environ) == {}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_finds_its_keys_though_a_thread_looks_meanwhile(told, tmp_path):
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps({"default": {"api_key": "key-of-the-file"}}))
+    told(SECRETS_FILE=str(path))
+    # As another thread would hold them just now.
+    with secrets_file(str(path))._lock, connections._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)  # ends it where it waits for one of them
+            os._exit(0 if sume("default")._api_key == "key-of-the-file" else 1)
+
+    assert os.waitpid(child, 0)[1] == 0

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from unittest import mock
 
 import pytest
 from django.db import OperationalError
@@ -104,3 +105,12 @@ def test_a_question_that_fails_is_a_finding_without_the_text_of_the_error(error,
     [finding] = one.parts()[0].findings
     assert finding.code == code
     assert "secret" not in finding.said and type(error).__name__ in finding.said
+
+
+def test_without_a_thread_to_spare_it_is_said_and_asked_again_later():
+    lanes, lane = Lanes(0), [Probe("part", lambda: FINE)]
+    with mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+        [part] = lanes.ask([lane], 5)
+    assert not part.ok and part.detail == "No thread was free to ask."
+
+    assert lanes.ask([lane], 5)[0].ok

@@ -104,3 +104,14 @@ def test_a_newer_prometheus_gets_its_own_format(client, with_token):
 
     assert response["Content-Type"].startswith("application/openmetrics-text")
     assert response.content.endswith(b"# EOF\n")
+
+
+def test_a_site_that_asks_everybody_to_log_in_asks_no_machine(client, with_token, settings):
+    """Monitors, callers of the API and Sume show something else than a session."""
+    name = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, name]
+
+    assert read(client).status_code == 200
+    assert client.get("/api/renders/openapi.json").status_code == 200
+    assert client.get("/api/renders/").status_code == 401
+    assert client.post("/webhooks/sume/").status_code == 404  # off, and no redirect
