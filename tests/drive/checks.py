@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from renders.conf import conf
+from renders import workspaces
 from renders.models import RenderJob
 from renders.states import Status
 from tests.drive.mayhem import Diary
@@ -139,7 +139,8 @@ class Accounts:
 
     def _submits(self) -> Iterable[Line]:
         answers = self._stack.answers
-        total, busiest, most = len(answers.posts), answers.busiest_minute(), conf.writes_per_minute
+        total, busiest = len(answers.posts), answers.busiest_minute()
+        most = workspaces.get(workspaces.DEFAULT).writes_per_minute
         yield Line("POSTs", total)
         yield Line("POSTs in the busiest minute", f"{busiest} of {most}", busiest <= most)
         share = answers.queue_full / max(1, total)
@@ -156,7 +157,8 @@ class Accounts:
             # Each process may have one of each sort on its way, and one at a time tries later.
             most = 2 * (2 * self._stack.workers + 2 * math.ceil(math.log2(2 * (end - start))))
             # One that reads many at once may have all that Sume holds on its way.
-            most += conf.max_in_flight or 0 if self._diary.reads_many else 0
+            limits = workspaces.get(workspaces.DEFAULT)
+            most += limits.max_in_flight or 0 if self._diary.reads_many else 0
             words = f"{dict(met)} in {end - start:.0f} s, at most {most}"
             yield Line("calls with the refused key", words, met.total() <= most)
 
