@@ -111,6 +111,7 @@ def test_other_kinds_of_redis_are_asked_too(settings: Any, kind: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @one_database
 def test_rabbitmq_is_asked_for_its_queues(
     stack: Stack, rabbitmq: RabbitMQ, monkeypatch: Any

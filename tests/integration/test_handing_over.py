@@ -152,7 +152,7 @@ def test_nor_does_it_with_rabbitmq(stack: Stack, rabbitmq: RabbitMQ) -> None:
 @pytest.mark.parametrize(
     ("scheduler", "command"),
     [
-        ("sortedset", "pollrenders"),
+        pytest.param("sortedset", "pollrenders", marks=THOROUGH),
         pytest.param("database", "runrenders", marks=THOROUGH),
     ],
 )

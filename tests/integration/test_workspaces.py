@@ -389,7 +389,10 @@ def begin(stack: Stack, scheduler: str, first: int) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheduler", ["countdown", "sortedset", "database"])
+@pytest.mark.parametrize(
+    "scheduler",
+    ["countdown", pytest.param("sortedset", marks=pytest.mark.thorough), "database"],
+)
 def test_two_accounts_under_kill_9_with_one_refused_and_a_key_changed_in_the_file(
     scheduler: str, accounts: Accounts, redis: Any, database: str, tmp_path: Path
 ) -> None:
