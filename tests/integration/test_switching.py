@@ -83,7 +83,7 @@ def test_messages_that_wait_in_the_broker_go_on_in_the_set(stack: Stack) -> None
     stack.create(*["a red fox"] * COUNT)
     each_was_read(stack, worker)
     modes.end(stack, worker)
-    assert redis_client().keys("sume:poll:*")
+    assert redis_client().llen("renders.poll") == COUNT  # their leases may have run out by now
 
     begin(stack, "sortedset", 1)
     stack.until_handled(sweeping=False)
