@@ -9,12 +9,12 @@ from typing import Any
 
 from celery.signals import after_task_publish, beat_init
 
+from renders.celery_settings import SWEEP_TASK
 from renders.connections import REDIS_DOWN, redis_client, uses_redis
 
 logger = logging.getLogger(__name__)
 
 KEY = "sume:beat"
-SWEEP_TASK = "renders.tasks.sweep_renders"
 
 
 @beat_init.connect
