@@ -72,9 +72,11 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
         Reason.OVERDUE: late if hours else Q(pk__in=[]),
         Reason.UNSURE: Q(status=Status.PENDING, outcome_unknown_at__isnull=False) | unclear,
         Reason.UNREAD: Q(status=Status.SUBMITTED, failed_reads__gte=FAILED_READS),
+        # All unhandled ones have a next step; without that, PostgreSQL takes them for many.
         Reason.UNHANDLED: Q(
             status__in=TERMINAL,
             handled_at__isnull=True,
+            next_poll_at__isnull=False,
             finished_at__lte=now - timedelta(minutes=UNHANDLED_MINUTES),
         ),
         Reason.UNSTORED: Q(

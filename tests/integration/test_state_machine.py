@@ -272,6 +272,7 @@ class Renders(RuleBasedStateMachine):
                 assert now.status == before.status
                 assert now.finished_at == before.finished_at
             assert now.poll_count >= before.poll_count
+            assert now.handled_at or not now.is_terminal or now.next_poll_at
             if now.status == "submitted":
                 assert now.sume_job_id
             if before.sume_job_id:
