@@ -44,7 +44,8 @@ def poll(render_id: UUID, token: str | None, sume: Clients, leases: Leases) -> l
     render = RenderJob.objects.filter(pk=render_id).first()
     if render is None or render.status != Status.SUBMITTED:
         hop.release()
-        return []
+        # A finish that met this lease has left: here it is again.
+        return [Step("finish", render_id)] if render and hop.leased and _to_finish(render) else []
     log_context.note(job=render.sume_job_id)
     early = (render.next_poll_at - timezone.now()).total_seconds() if render.next_poll_at else 0
     if early > 0:
@@ -124,6 +125,11 @@ class Hop:
             type(error).__name__,
             self._render_id,
         )
+
+
+def _to_finish(render: RenderJob) -> bool:
+    due = render.next_poll_at
+    return bool(render.is_terminal and not render.handled_at and due and due <= timezone.now())
 
 
 def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:

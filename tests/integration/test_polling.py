@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from renders import services
 from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
+from renders.lease import Leases
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.steps import Step
@@ -208,12 +211,49 @@ def test_completed_without_its_result_is_read_on(redis: EmbeddedRedis, sandbox: 
     assert submitted.status == "completed"
 
 
-def test_a_poll_of_an_unknown_or_ended_render_stops(submitted: RenderJob, sandbox: Sandbox) -> None:
+def test_a_poll_of_an_unknown_or_handled_render_stops(
+    submitted: RenderJob, sandbox: Sandbox
+) -> None:
     stranger = RenderJob(prompt="never stored")
     assert engine.polling.poll(stranger.pk, None, engine.sume, engine.leases()) == []
     services.RenderJob.objects.end(
-        submitted.pk, 0, submitted.created_at, "canceled", sume_status="canceled"
+        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
     )
+    engine.finish(submitted)
     before = reads(sandbox)
     assert engine.poll(submitted) == []
     assert reads(sandbox) == before
+
+
+def test_a_finish_that_a_copy_of_a_poll_kept_away_is_brought_back(
+    submitted: RenderJob, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.RenderJob.objects.end(
+        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
+    )
+    acquire = Leases.acquire
+
+    def meets_the_finish(self: Leases, name: str, life: float) -> str | None:
+        token = acquire(self, name, life)
+        monkeypatch.undo()
+        assert engine.finish(submitted) == []
+        return token
+
+    monkeypatch.setattr(Leases, "acquire", meets_the_finish)
+    before = reads(sandbox)
+    assert engine.poll(submitted) == [Step("finish", submitted.pk)]
+    assert submitted.handled_at is None
+    engine.finish(submitted)
+    assert submitted.handled_at
+    assert reads(sandbox) == before
+
+
+def test_a_finish_that_waits_for_its_time_is_left_to_it(
+    submitted: RenderJob, sandbox: Sandbox
+) -> None:
+    services.RenderJob.objects.end(
+        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
+    )
+    later = timezone.now() + timedelta(minutes=1)
+    assert services.RenderJob.objects.postpone_finish(submitted.pk, 0, later, "A receiver failed.")
+    assert engine.poll(submitted) == []
