@@ -8,12 +8,16 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from renders import standing
+from renders import standing, workspaces
 from renders.queries import RenderQueries, sees_all, standing_in
 from renders.states import Kind, Status
 
 OPEN, HELD, OVERDUE = "open", "held", "overdue"
 OFTEN = ("q", "status")
+
+
+def _workspaces() -> list[tuple[str, str]]:
+    return [("", "Any"), *((name, name) for name in standing.all_workspaces())]
 
 
 class DayField(forms.DateField):
@@ -47,6 +51,7 @@ class FilterForm(forms.Form):
         ],
     )
     kind = forms.ChoiceField(required=False, choices=[("", "Any"), *Kind.choices])
+    workspace = forms.ChoiceField(required=False, choices=_workspaces)
     whose = forms.ChoiceField(required=False, choices=[("", "Everybody's"), ("mine", "Mine")])
     since = DayField(required=False, label="From day")
     until = DayField(required=False, label="To day")
@@ -54,8 +59,11 @@ class FilterForm(forms.Form):
     def __init__(self, data: Any, *, user: Any) -> None:
         super().__init__(data, label_suffix="")
         self.user = user
-        if not sees_all(user):
+        everybody = sees_all(user)
+        if not everybody:
             del self.fields["whose"]
+        if not everybody or not workspaces.several():
+            del self.fields["workspace"]
         self.is_valid()
 
     def apply(self, renders: RenderQueries) -> RenderQueries:
@@ -76,6 +84,8 @@ class FilterForm(forms.Form):
                 renders = renders.filter(standing_in([status]))
         if "kind" in asked:
             renders = renders.filter(kind=asked["kind"])
+        if "workspace" in asked:
+            renders = renders.filter(workspace=asked["workspace"])
         if "whose" in asked:
             renders = renders.filter(created_by=self.user)
         if "since" in asked:

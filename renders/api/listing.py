@@ -92,6 +92,10 @@ def _kind(listing: Listing, name: str, value: str) -> None:
     listing.where &= Q(kind__in=_words(name, value, Kind.values))
 
 
+def _workspace(listing: Listing, name: str, value: str) -> None:
+    listing.where &= Q(workspace=_text(name, value))
+
+
 def _reference(listing: Listing, name: str, value: str) -> None:
     listing.where &= Q(reference=_text(name, value))
 
@@ -111,6 +115,7 @@ def _created_before(listing: Listing, name: str, value: str) -> None:
 PARAMETERS: dict[str, Callable[[Listing, str, str], None]] = {
     "status": _status,
     "kind": _kind,
+    "workspace": _workspace,
     "reference": _reference,
     "q": _q,
     "created_after": _created_after,

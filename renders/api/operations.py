@@ -96,6 +96,7 @@ def list_renders() -> Json:
         parameters=[
             _query("status", "Those in one of these.", _several(list(Status.values)), **commas),
             _query("kind", "Those of one of these.", _several(list(Kind.values)), **commas),
+            _query("workspace", "Those that this Sume account is billed for.", text),
             _query("reference", "The one with this reference.", text),
             _query("q", "Those with this in the prompt.", text),
             _query("created_after", "Those made after this time.", moment),

@@ -14,7 +14,9 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from renders import workspaces
 from renders.conf import conf
+from renders.models import RenderJob
 
 
 def port_number(text: str) -> int:
@@ -105,6 +107,14 @@ def words(allowed: Collection[str]) -> Callable[[str], list[str]]:
         return list(dict.fromkeys(names))
 
     return chosen
+
+
+def workspace(name: str) -> str:
+    """The name of a workspace that is there, or whose renders are. Raises `CommandError`."""
+    known = workspaces.names()
+    if name in known or RenderJob.objects.filter(workspace=name).exists():
+        return name
+    raise CommandError(f"There is no workspace {name!r}; choose from: {', '.join(known)}.")
 
 
 def user(name: str) -> Any:

@@ -64,6 +64,19 @@ def test_each_filter(ann, query, prompts):
     assert found(ann, query) == prompts
 
 
+def test_those_who_see_all_choose_among_several_workspaces(django_user_model, ann, settings):
+    root = django_user_model.objects.create_superuser("root")
+    assert "workspace" not in FilterForm(QueryDict(""), user=root).fields
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {}}}
+    create_render("A boat", workspace="acme")
+    create_render("A whale", user=ann)
+
+    assert found(root, "workspace=acme") == ["A boat"]
+    assert found(root, "workspace=default") == ["A whale"]
+    assert found(root, "workspace=nobody") == ["A boat", "A whale"]
+    assert found(ann, "workspace=acme") == ["A boat", "A whale"]  # none of theirs is looked for
+
+
 def test_days_begin_where_the_reader_is(ann):
     row = create_render("A boat")
     moment = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)

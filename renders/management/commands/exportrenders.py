@@ -36,6 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--status", type=arguments.words(Status.values), help="with commas")
         parser.add_argument("--kind", type=arguments.words(Kind.values), help="with commas")
         parser.add_argument("--user", help="whose renders: a name, id or email address")
+        parser.add_argument("--workspace", help="which Sume account's")
         parser.add_argument(
             "--since", type=arguments.moment, help="made then or later: 2026-01-31 or with a time"
         )
@@ -89,10 +90,12 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
 
     def _chosen(self, options: dict[str, Any]) -> RenderQueries:
+        account = options["workspace"]
         where: dict[str, Any] = {
             "status__in": options["status"],
             "kind__in": options["kind"],
             "created_by": arguments.user(options["user"]) if options["user"] else None,
+            "workspace": account and arguments.workspace(account),
             "created_at__gte": options["since"],
             "created_at__lt": options["until"],
         }

@@ -5,6 +5,7 @@ from django.contrib.auth.models import Permission
 
 from renders.api.document import document
 from renders.models import RenderJob, UserWorkspace
+from renders.services import create_render
 from tests.unit.api.support import Caller, problem
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed")]
@@ -33,6 +34,17 @@ def test_a_render_says_whose_account_it_is(several, ann):
     again = caller.post(body={"prompt": "A boat", "workspace": "acme"}).json()
 
     assert (made["workspace"], again["workspace"]) == ("acme", "acme")
+
+
+def test_the_list_is_narrowed_by_account(several, ann):
+    for name in ("acme", "beta"):
+        create_render(name, user=ann, workspace=name)
+    caller = Caller(ann)
+
+    def prompts(name):
+        return [row["prompt"] for row in caller.get(f"?workspace={name}").json()["renders"]]
+
+    assert (prompts("acme"), prompts("beta"), prompts("nobodys")) == (["acme"], ["beta"], [])
 
 
 def test_another_one_is_refused_whether_there_is_one_of_that_name_or_not(several, ann):

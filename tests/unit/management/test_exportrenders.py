@@ -23,7 +23,8 @@ def some(django_user_model):
     made = {"day1": 1, "day2": 2, "day3": 3}
     made = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in made.items()}
     stored(prompt="one", created_at=made["day1"], created_by=ann)
-    stored(Status.FAILED, prompt="two", created_at=made["day2"], kind=Kind.VIDEO)
+    acme = {"kind": Kind.VIDEO, "workspace": "acme"}
+    stored(Status.FAILED, prompt="two", created_at=made["day2"], **acme)
     stored(Status.COMPLETED, prompt="three", created_at=made["day3"], created_by=ann)
     return ann
 
@@ -46,6 +47,8 @@ def run_quietly(*args):
         (["--status", "failed,completed"], ["two", "three"]),
         (["--kind", "video"], ["two"]),
         (["--user", "ann"], ["one", "three"]),
+        (["--workspace", "acme"], ["two"]),
+        (["--workspace", "default"], ["one", "three"]),
         (["--user", "ANN@example.com", "--status", "pending"], ["one"]),
         (["--since", "2026-01-02"], ["two", "three"]),
         (["--until", "2026-01-02"], ["one"]),
@@ -152,6 +155,7 @@ def test_a_user_model_without_an_address_has_no_such_user(some, django_user_mode
         (["out.txt"], "ends in .csv or .jsonl"),
         (["/no/such/folder/out.csv"], "cannot be written: No such file or directory"),
         (["-", "--user", "nobody"], "There is no user 'nobody'"),
+        (["-", "--workspace", "acmee"], "There is no workspace 'acmee'; choose from: default."),
         (["-", "--status", "done"], "there is no 'done'; choose from: pending, "),
         (["-", "--fields", "id,key"], "there is no 'key'"),
         (["-", "--since", "yesterday"], "must be like 2026-01-31"),
