@@ -23,9 +23,6 @@ CATALOGUE = {
     "database-away": Kind("ERROR", "Start the database, or correct `DATABASE_URL`."),
     "tables-missing": Kind("ERROR", "Run `python manage.py migrate`."),
     "migrations-missing": Kind("ERROR", "Run `python manage.py migrate`."),
-    "sqlite": Kind(
-        "WARNING", "Set `DATABASE_URL` to a PostgreSQL; SQLite is for trying out on one machine."
-    ),
     "clocks-apart": Kind(
         "ERROR", "Have NTP set the clocks of all machines: they must agree within a second."
     ),

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -71,11 +70,8 @@ def known() -> dict[tuple[str, str], set[tuple[str, str]]]:
 
 
 def engine() -> list[Finding]:
-    """Whether it is one that stands many processes."""
-    name = connection().display_name
-    if connection().vendor == "sqlite" and not settings.DEBUG:
-        return [Finding("The database is SQLite, and this is no debug mode.", "sqlite")]
-    return [Finding(f"The database is {name}.")]
+    """Which it is; whether that is one for many processes, the checks say."""
+    return [Finding(f"The database is {connection().display_name}.")]
 
 
 def clock() -> list[Finding]:

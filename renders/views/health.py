@@ -38,7 +38,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
     able = found.whole if request.GET.get("all") == "1" else found.able
     told = _details if _may_see_details(request, found) else _outline
     reply = {"status": found.status, "parts": [told(part) for part in found.parts]}
-    return JsonResponse(reply, status=200 if able else 503)
+    response = JsonResponse(reply, status=200 if able else 503)
+    # Asked every few seconds: Django would write an ERROR for each answer of an outage.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
 
 
 def _outline(part: Part) -> dict[str, Any]:

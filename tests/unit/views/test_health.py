@@ -93,14 +93,16 @@ def closed_gate():
     ids=["sweep", "runrenders", "gate"],
 )
 def test_what_other_processes_lack_is_told_and_takes_this_one_out_only_if_asked(
-    client, break_it, name
+    client, break_it, name, caplog
 ):
     break_it()
+    caplog.clear()
 
     response = client.get("/readyz")
     assert (response.status_code, response.json()["status"]) == (200, "degraded")
     assert [one for one, ok in parts(response).items() if not ok] == [name]
     assert client.get("/readyz?all=1").status_code == 503
+    assert not caplog.records  # whoever asks every few seconds tells of it
 
 
 @pytest.mark.parametrize(
