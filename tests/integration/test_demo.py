@@ -97,6 +97,7 @@ def test_ctrl_c_ends_everything_cleanly(environment: dict[str, str], tmp_path: P
     assert not (tmp_path / "demo").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux ends children with their parent.")
 def test_killing_the_demo_leaves_nothing_running(
     environment: dict[str, str], tmp_path: Path

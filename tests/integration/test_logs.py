@@ -22,7 +22,12 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 @ON_POSTGRESQL
 @pytest.mark.parametrize(
-    "scheduler", ["countdown", pytest.param("sortedset", marks=pytest.mark.thorough), "database"]
+    "scheduler",
+    [
+        "countdown",
+        pytest.param("sortedset", marks=pytest.mark.thorough),
+        pytest.param("database", marks=pytest.mark.thorough),
+    ],
 )
 def test_each_line_of_a_renders_life_holds_its_id(stack: Stack, scheduler: str) -> None:
     modes.use(stack, scheduler)

@@ -87,6 +87,7 @@ def test_a_worker_with_this_pool_goes_on_by_itself_after_redis_was_away(
     assert_all_completed(stack, 4, worker)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @ON_ONE_DATABASE

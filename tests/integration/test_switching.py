@@ -74,6 +74,7 @@ def test_renders_go_on_in_another_mode(stack: Stack, old: str, new: str) -> None
     assert len(stack.sandbox.ledger.bills) == COUNT + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_messages_that_wait_in_the_broker_go_on_in_the_set(stack: Stack) -> None:
     """The worker ends as it should, and gives back what it has not begun."""
@@ -124,6 +125,7 @@ def test_messages_and_the_set_side_by_side_read_nothing_twice(stack: Stack) -> N
     modes.assert_each_read_was_recorded(stack)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_messages_and_the_table_side_by_side_bill_and_handle_once(stack: Stack) -> None:
     """Neither knows of the other's reads, so some are made twice; what they tell counts once."""

@@ -31,7 +31,10 @@ def sandbox(settings: Any) -> Iterator[Sandbox]:
 
 @pytest.mark.parametrize(
     ("database", "zone"),
-    [("sqlite", "Asia/Kolkata"), ("postgresql", "America/St_Johns")],
+    [
+        pytest.param("sqlite", "Asia/Kolkata", marks=pytest.mark.thorough),
+        ("postgresql", "America/St_Johns"),
+    ],
     indirect=["database"],
 )
 def test_each_read_comes_after_exactly_the_countdown_asked_for(stack: Stack, zone: str) -> None:
