@@ -164,8 +164,10 @@ class Handler(socketserver.StreamRequestHandler):
 def serving():
     with FakeServer() as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()
+        try:
+            yield server
+        finally:
+            server.shutdown()  # or the thread never rests, though the port is closed
 
 
 @pytest.fixture(scope="module")
