@@ -192,7 +192,7 @@ class Sending(Moves):
         Not those that Sume may hold: a key is good for its time and no longer.
         """
         waiting = self.filter(workspace=workspace).expired(made_before)
-        pks = waiting.filter(outcome_unknown_at__isnull=True).pks(limit)
+        pks = waiting.filter(outcome_unknown_at__isnull=True).order_by().pks(limit)
         return self.waiting().filter(pk__in=pks).update(released_at=now)
 
     def _claim_unlocked(self, picked: RenderQueries, now: datetime, workspace: str) -> list[UUID]:

@@ -39,7 +39,8 @@ def sweep() -> list[Step]:
     batch = conf.SWEEP_BATCH
     grace = conf.grace_seconds + SLACK_SECONDS
     before = now - timedelta(seconds=grace)
-    renders = RenderJob.objects
+    # In no order: PostgreSQL might look through the newest of all for a few that waited long.
+    renders = RenderJob.objects.order_by()
 
     reaped = [
         pk
@@ -55,11 +56,13 @@ def sweep() -> list[Step]:
     given_up: list[UUID] = []
     unsent: list[UUID] = []
     for workspace in renders.waiting().their_workspaces():
-        given_up += [pk for pk in _expired(workspace, now).pks(batch) if renders.give_up(pk, now)]
+        given_up += [
+            pk for pk in _expired(renders, workspace, now).pks(batch) if renders.give_up(pk, now)
+        ]
         if not claims.closed(workspace, now):
             ours = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
             unsent += claims.line(workspace, now).waiting_since(before).pks(1) or ours.pks(1)
-    unpolled = _unpolled(now, grace).not_swept_since(before).pks(batch)
+    unpolled = _unpolled(renders, now, grace).not_swept_since(before).pks(batch)
     unfinished = (
         renders.unhandled_late(now, grace)
         .finishable(workspaces.names())
@@ -92,8 +95,8 @@ def sweep() -> list[Step]:
     ]
 
 
-def _unpolled(now: datetime, grace: float) -> RenderQueries:
-    late = RenderJob.objects.late(now, grace)
+def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQueries:
+    late = renders.late(now, grace)
     # The scheduler `database` reads what the table says is due; in a pause nobody reads.
     if conf.SCHEDULER == "database":
         return late.none()
@@ -101,10 +104,10 @@ def _unpolled(now: datetime, grace: float) -> RenderQueries:
     return late.filter(workspace__in=open_ones)
 
 
-def _expired(workspace: str, now: datetime) -> RenderQueries:
+def _expired(renders: RenderQueries, workspace: str, now: datetime) -> RenderQueries:
     """What was not sent in time. Not what waits for the settings: nothing fails for them."""
     hours = conf.SUBMIT_DEADLINE_HOURS
-    expired = RenderJob.objects.filter(workspace=workspace).expired(now - timedelta(hours=hours))
+    expired = renders.filter(workspace=workspace).expired(now - timedelta(hours=hours))
     limits = workspaces.find(workspace)
     if limits is None:
         gate.note(workspace)

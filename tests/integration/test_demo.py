@@ -86,6 +86,7 @@ def test_prompts_become_pictures_and_all_is_ended(
     assert "\x1b" not in said
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_everything_cleanly(environment: dict[str, str], tmp_path: Path) -> None:
     demo = start(environment, "a red fox")
     said = read_until(demo, "Ctrl-C")

@@ -121,6 +121,7 @@ def a_download_and_polls(
     return all_wait(stack, worker, create)
 
 
+@pytest.mark.thorough
 def test_a_worker_that_still_has_to_end_a_task_holds_no_polls_back(stack: Stack) -> None:
     worker = stack.worker()
     stack.worker("-Q", "standby")

@@ -70,7 +70,7 @@ def test_a_worker_goes_on_by_itself_after_redis_was_away_for_3_seconds(stack: St
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", ["threads", "gevent"])
+@pytest.mark.parametrize("pool", ["threads", pytest.param("gevent", marks=pytest.mark.thorough)])
 @ON_ONE_DATABASE
 def test_a_worker_with_this_pool_goes_on_by_itself_after_redis_was_away(
     stack: Stack, pool: str

@@ -40,6 +40,7 @@ def slow_reads(stack: Stack, seconds: float) -> None:
 # --- pollrenders --------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_two_readers_share_the_reads_and_read_nothing_twice(stack: Stack) -> None:
     stack.worker()
@@ -107,7 +108,7 @@ def test_sigterm_lets_the_reads_under_way_end(stack: Stack) -> None:
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough)],
     ids=["int", "term"],
 )
 @ON_SQLITE

@@ -43,6 +43,7 @@ def test_greenlets_bring_every_render_to_its_end(stack: Stack) -> None:
     assert "SQLite" not in stack.logs()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_greenlets_with_sqlite_bring_renders_to_their_end_and_warn(stack: Stack) -> None:
     """A receiver that waits would hold the lock for which SQLite blocks the only thread."""

@@ -265,6 +265,7 @@ def test_when_the_master_dies_the_replica_takes_over(
     assert held and engine.leases().hand_on("held", held, 10)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_servers_that_fall_silent_are_an_outage_and_then_used_again(using: Any, kind: str) -> None:
@@ -315,6 +316,7 @@ def test_sentinels_lead_celery_too_to_the_new_master(stack: Stack, using: Any) -
         assert secret not in stack.logs()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @ON_ONE_DATABASE
 def test_a_cluster_for_the_leases_goes_with_another_broker(stack: Stack, using: Any) -> None:

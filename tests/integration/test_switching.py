@@ -93,6 +93,7 @@ def test_messages_that_wait_in_the_broker_go_on_in_the_set(stack: Stack) -> None
     assert redis_client().keys("sume:poll:*") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_left_in_the_set_goes_on_by_messages(stack: Stack) -> None:
     outlast_the_worker(stack)

@@ -84,7 +84,7 @@ def test_many_renders_are_stored_in_order(ada, followed, committed):
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.thorough)])
 def test_many_renders_take_few_statements_and_messages(
     followed, committed, count, named, django_assert_max_num_queries
 ):
