@@ -8,6 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from renders import workspaces
 from renders.artifacts import media
 from renders.attention import Reason
 from renders.models import RenderJob
@@ -39,8 +40,10 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Status", ordering="status")
     def badge_and_kind(self, render: Any) -> SafeString:
+        """Beneath it the kind and, where there are several, the workspace."""
+        words = [render.get_kind_display(), *([render.workspace] if workspaces.several() else [])]
         return format_html(
-            '{}<span class="renders-kind">{}</span>', self.badge(render), render.get_kind_display()
+            '{}<span class="renders-kind">{}</span>', self.badge(render), ", ".join(words)
         )
 
     def _badges(self, render: Any) -> list[tuple[str, str]]:

@@ -100,11 +100,8 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             render.attention = attention.reason(render)
         return render
 
-    def get_list_display(self, request: HttpRequest) -> Any:
-        """Of workspaces nobody reads where there is one."""
-        return [*self.list_display, *(["workspace"] if workspaces.several() else [])]
-
     def get_list_filter(self, request: HttpRequest) -> Any:
+        """Of workspaces nobody reads where there is one."""
         return [*self.list_filter, *([WorkspaceFilter] if workspaces.several() else [])]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

@@ -37,6 +37,7 @@ class Stack:
         self._folder = folder
         self.environment = {
             **os.environ,
+            "PYTHONUNBUFFERED": "1",
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url,
             "REDIS_URL": redis.url,

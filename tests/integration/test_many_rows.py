@@ -225,7 +225,7 @@ def test_fair_claims_ask_by_index(settings: Any) -> None:
 
 
 def test_a_sweep_that_finds_nothing_asks_by_index() -> None:
-    renders, now = RenderJob.objects, timezone.now()
+    renders, now = RenderJob.objects.order_by(), timezone.now()
     before = now - timedelta(days=2)
     queries = [
         renders.stuck_submitting(before, conf.REAP_AFTER_SECONDS),

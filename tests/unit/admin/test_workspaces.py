@@ -29,12 +29,12 @@ def test_with_one_account_no_page_tells_of_workspaces(admin_client, page):
         assert "workspace" not in html, address
 
 
-def test_the_list_has_a_column_and_a_filter(several, admin_client, listed):
+def test_the_list_says_which_and_has_a_filter(several, admin_client, listed):
     for name in ("default", "acme"):
         services.create_render(f"in {name}", workspace=name)
 
     html = admin_client.get(LIST).content.decode()
-    assert "column-workspace" in html and "?workspace=acme" in html
+    assert '<span class="renders-kind">Image, acme</span>' in html and "?workspace=acme" in html
     assert listed({"workspace": "acme"}) == {"in acme"}
     assert "in acme" in admin_client.get(f"{LIST}?workspace=acme").content.decode()
 
