@@ -2,6 +2,7 @@
 
 import pytest
 from celery import current_app
+from django.conf import settings
 
 from renders.health import readiness
 from renders.health.lanes import Lanes, Round
@@ -17,10 +18,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.django_db)
 
 
-@pytest.fixture
-def no_redis(settings):
-    """Nothing listens there, whatever else runs for this process's tests."""
-    settings.RENDERS = {**settings.RENDERS, "REDIS_URL": NOBODY}
+@pytest.fixture(autouse=True)
+def no_redis(monkeypatch):
+    """Nothing listens there, and no test leaves a pause to the next one.
+
+    The tests of `tests/integration` that this process runs, too, start a Redis.
+    """
+    monkeypatch.setitem(settings.RENDERS, "REDIS_URL", NOBODY)
 
 
 @pytest.fixture

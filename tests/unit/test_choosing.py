@@ -11,7 +11,7 @@ from renders.models import RenderEvent, RenderJob, UserWorkspace
 from renders.states import Status
 from tests.unit.test_querysets import stored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed", "no_redis")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed")]
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from renders.models import RenderJob
 from renders.states import Sort
 from renders.steps import Step
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_redis")]
+pytestmark = pytest.mark.django_db
 
 REFUSED = Paused("No.", code="unauthorized", status=401)
 

@@ -9,7 +9,7 @@ from renders.models import RenderJob
 from renders.states import Status
 from tests.unit.test_querysets import stored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_redis")]
+pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 3, 20, 12, 30, tzinfo=UTC)
 PRICES = {"image": 0.09, "video": 1.2}

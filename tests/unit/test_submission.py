@@ -8,7 +8,7 @@ from renders import counting, submission
 from renders.models import RenderJob
 from renders.replies import Accepted
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_redis")]
+pytestmark = pytest.mark.django_db
 
 
 def test_an_accepted_job_is_noted_before_it_is_counted(monkeypatch):

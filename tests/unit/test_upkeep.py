@@ -15,7 +15,7 @@ from renders.steps import Step
 from tests.unit.fakes import FakeSet
 from tests.unit.test_models import stored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_redis")]
+pytestmark = pytest.mark.django_db
 GRACE = 2.5  # of the tests' settings
 LATE = (
     "{} reads are late by more than 2.5 s. Does `pollrenders` or a worker of the queue "

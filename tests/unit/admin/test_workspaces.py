@@ -9,7 +9,7 @@ from tests.unit.admin.test_bulk import preview
 from tests.unit.admin.test_jobs import LIST, site
 
 __all__ = ["site"]
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed", "no_redis")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed")]
 GATE = "/admin/renders/gate/"
 ADD = f"{LIST}add/"
 

@@ -10,7 +10,7 @@ from renders.health import jobs
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import SENDING
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed", "no_redis")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("followed")]
 
 
 def codes(found):

@@ -57,7 +57,7 @@ def submitted():
     return render
 
 
-@pytest.mark.usefixtures("no_redis", "followed")
+@pytest.mark.usefixtures("followed")
 def test_a_read_that_is_late_for_longer_than_a_repair_takes_is_told(submitted):
     assert codes(work.reads()) == [""]
 
@@ -69,7 +69,6 @@ def test_a_read_that_is_late_for_longer_than_a_repair_takes_is_told(submitted):
     assert codes(work.reads()) == [""]
 
 
-@pytest.mark.usefixtures("no_redis")
 @pytest.mark.parametrize(
     ("error", "seconds", "code", "ok"),
     [

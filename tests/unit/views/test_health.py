@@ -82,7 +82,7 @@ def closed_gate():
     gate.pause("default", Sort.WRITES, Paused("Key refused.", code="unauthorized", status=401))
 
 
-@pytest.mark.usefixtures("well", "no_redis")
+@pytest.mark.usefixtures("well")
 @pytest.mark.parametrize(
     ("break_it", "name"),
     [
