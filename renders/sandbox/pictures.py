@@ -15,7 +15,7 @@ SIZE = 768
 CLIP_SIZE = 384
 CLIP_FRAMES = 16
 CLIP_FRAME_MILLISECONDS = 90
-# The field is soft: drawn so many times smaller and enlarged, it looks the same and costs a tenth.
+# The field is soft: drawn smaller and enlarged, it looks the same and costs an eighth.
 COARSER = 4
 LABEL = "Sume sandbox: a stand-in, not a model's work"
 Colour = tuple[int, int, int]
