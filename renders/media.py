@@ -74,7 +74,9 @@ def save(render_id: str, index: int, artifact: Mapping[str, Any]) -> Saved:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         saved = Saved()
         base = f"renders/{render_id}/{index}-{sha256[:16]}"
-        name = _store(base + formats.suffix(content_type), File(file), size, saved)
+        wanted = base + formats.suffix(content_type)
+        # Named, since the `repr` of a `File` without a name raises.
+        name = _store(wanted, File(file, wanted), size, saved)
         saved.facts = {
             "file": name,
             "content_type": content_type,
