@@ -18,6 +18,7 @@ from renders.values import (
     flag,
     hosts,
     hours,
+    installation,
     plan,
     prices,
     redis_address,
@@ -109,6 +110,11 @@ class Conf:
     SWEEP_BATCH = Setting(500, count, "Most rows of one sort that one sweep puts back.")
     NOT_FOUND_GRACE_SECONDS = Setting(
         300.0, seconds, "How long Sume may answer 404 for an accepted job before it counts as lost."
+    )
+    INSTALLATION_ID = Setting(
+        "",
+        installation,
+        "UUID that replaces the database's own id, from which keys follow: for a copied database.",
     )
     PLAN = Setting("free", plan, "Your plan at Sume, `free` or `pro`: sets the next two.")
     WRITES_PER_MINUTE = Setting(

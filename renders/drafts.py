@@ -18,6 +18,7 @@ from renders.exceptions import InvalidRender, RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
 from renders.models.drafts import KEPT
+from renders.references import door
 from renders.services import BATCH
 from renders.sheets import Sheet, read
 
@@ -55,7 +56,7 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     lines = {request["reference"]: line for line, request in sheet.requests}
     lines.pop(None, None)
     message = "Another render has this reference. Choose another one."
-    sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines)]
+    sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines, user)]
     sheet.faults += _refused(sheet, user)
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet
@@ -114,7 +115,7 @@ def _renders(draft: Draft, user: Any) -> list[RenderJob]:
         request["reference"] = request["reference"] or f"{draft.prefix}{number}"
         if "workspace" not in request:
             request["workspace"] = choose(user)
-        renders.append(RenderJob(**request, created_by=user))
+        renders.append(RenderJob(**request, created_by=user, reference_scope=door(user)))
     return renders
 
 
@@ -132,8 +133,10 @@ def _refused(sheet: Sheet, user: Any) -> list[Fault]:
     return faults
 
 
-def _taken(references: Iterable[str]) -> set[str]:
-    names, taken = list(references), set()
+def _taken(references: Iterable[str], user: Any) -> set[str]:
+    names = list(references)
+    taken: set[str] = set()
     for start in range(0, len(names), BATCH):
-        taken |= RenderJob.objects.of_references(names[start : start + BATCH]).keys() & set(names)
+        batch = names[start : start + BATCH]
+        taken |= RenderJob.objects.of_references(door(user), user.pk, batch).keys()
     return taken

@@ -99,9 +99,15 @@ class KeyReused(RendersError):
     """This idempotency key was used with another request."""
 
 
-class ReferenceTaken(RendersError):
-    """A reference is that of another render. `index` is the place of the request that named it."""
+class ReferenceTaken(InvalidRender):
+    """This reference was given before, with another request; nothing was created.
 
-    def __init__(self, index: int) -> None:
-        super().__init__("This reference is that of another render.")
+    `index` is the place, in the list of requests, of the one that names it.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(
+            "reference",
+            "Another render has this reference, and was asked for otherwise. Choose another one.",
+        )
         self.index = index

@@ -1,8 +1,8 @@
 """What people send: the forms that add a render, and the guards against sending twice.
 
 A double click, a reload or a second tab must not make a second paid render. So each form holds
-a random token, made when it is shown; it becomes the render's `reference`, which the database
-keeps unique.
+a random token, made when it is shown; it becomes the render's `reference`. Whether it was sent
+before, the database decides when the render is inserted: so a valid form has made its render.
 """
 
 import json
@@ -14,8 +14,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from renders import choosing, services
-from renders.exceptions import InvalidRender
+from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
+from renders.references import door
 from renders.states import Kind
 from renders.validation import (
     JsonError,
@@ -88,10 +89,14 @@ class ParamsField(forms.JSONField):
 
 
 class TokenForm(forms.Form):
-    """Checks a request for a render by the app's own rules, and makes it once."""
+    """Checks a request for a render by the app's own rules, and makes it once.
+
+    A form that is valid has made its render, as `made`; `repeated` if it was there already.
+    """
 
     user: Any = None
-    repeated = False  # Whether the render was there already.
+    made: RenderJob
+    repeated = False
 
     token = forms.CharField(
         widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
@@ -109,7 +114,7 @@ class TokenForm(forms.Form):
         return str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
 
     def clean(self) -> dict[str, Any]:
-        """Errors at their fields; then find out whether this form was sent before."""
+        """Errors at their fields."""
         data = self.cleaned_data
         fields = {name: data[name] for name in request_fields() if name in data}
         for error in request_errors(fields):
@@ -123,37 +128,32 @@ class TokenForm(forms.Form):
                 self.add_error(None, error.message)
         if not self.errors:
             self.request = clean_request(**fields)
-            self._find_known()
         return data
 
-    def save_render(self) -> RenderJob:
-        """Make the render, or return the one that this form made before."""
-        return services.create_render(user=self.user, **self.request)
+    def _post_clean(self) -> None:
+        """Make the render, or find the one that this form made before.
 
-    def _find_known(self) -> None:
+        In place of the model's own checks: `clean` made them.
+        """
+        if self.errors:
+            return
         own_reference = self.request["reference"]
-        self.request["reference"] = (
-            own_reference or f"form:{self.user.pk}:{self.cleaned_data['token']}"
-        )
-        # One look: between two, another click of the same form could make its render.
-        known = RenderJob.objects.filter(reference=self.request["reference"]).first()
-        if known is None:
-            return
-        self.repeated = (
-            all(getattr(known, name) == value for name, value in self.request.items())
-            and RenderJob.objects.visible_to(self.user).filter(pk=known.pk).exists()
-        )
-        if self.repeated:
-            return
-        if own_reference:
-            self.add_error("reference", "Another render has this reference. Choose another one.")
-        else:
+        reference = own_reference or f"form:{self.user.pk}:{self.cleaned_data['token']}"
+        request = {**self.request, "reference": reference}
+        try:
+            [(self.made, is_new)] = services.create([request], self.user, door(self.user))
+        except ReferenceTaken as error:
+            if own_reference:
+                self.add_error("reference", error.message)
+                return
             self._renew_token()
             self.add_error(
                 None,
                 "This form was sent before, with another request. "
                 "Nothing was added now; send it again to add this one too.",
             )
+        else:
+            self.repeated = not is_new
 
     def _renew_token(self) -> None:
         data = cast(Any, self.data).copy()

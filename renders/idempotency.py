@@ -1,11 +1,10 @@
-"""Create once: the same key, or the same reference, never makes a second paid render.
+"""Create once: a request that is sent again with its key never makes a second paid render.
 
 The row of the key and the renders are stored in one transaction. Of two equal requests at the
 same time the second waits for that row, and then finds the renders of the first.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,10 @@ from typing import Any
 from django.db import transaction
 
 from renders import services
-from renders.exceptions import KeyReused, ReferenceTaken
+from renders.exceptions import KeyReused
 from renders.hiding import ERASED, fingerprint
 from renders.models import ApiRequest, RenderJob
-from renders.validation import clean_request
+from renders.references import canonical, door
 
 
 @dataclass(frozen=True)
@@ -57,33 +56,8 @@ def create_once(
     return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
 
 
-def canonical(value: Any) -> str:
-    """JSON that is the same for values that mean the same, whichever database held them."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
-
-
-def _plain(value: Any) -> Any:
-    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
-
-
 def _create(requests: Sequence[Mapping[str, Any]], user: Any) -> list[RenderJob]:
-    """The renders; a reference may name one of the user's own that was asked for equally."""
-    renders = services.create_renders(requests, user=user)
-    for index, (request, render) in enumerate(zip(requests, renders, strict=True)):
-        if not render.reference:
-            continue
-        wanted = clean_request(**request)
-        found = {name: getattr(render, name) for name in wanted}
-        if render.created_by_id != user.pk or canonical(found) != canonical(wanted):
-            raise ReferenceTaken(index)
-    return renders
+    return [render for render, _is_new in services.create(requests, user, door(user))]
 
 
 def _found(ids: list[str]) -> dict[Any, RenderJob]:

@@ -1,6 +1,6 @@
 """Named queries: what the app asks the table of renders."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,15 @@ from django.db import models
 from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
 
 from renders.hiding import fingerprint
-from renders.states import CANCELING, IN_FLIGHT, TERMINAL, WRITES, Status
+from renders.states import (
+    CANCELING,
+    CODE,
+    IN_FLIGHT,
+    TERMINAL,
+    UNSCOPED,
+    WRITES,
+    Status,
+)
 from renders.values import DEFAULT_WORKSPACE
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -189,12 +197,19 @@ class RenderQueries(models.QuerySet):
         everything = type(self)(self.model, using=self.db)
         return self.filter(RETRYABLE, ~Exists(everything.filter(retry_of=OuterRef("pk"))))
 
-    def of_references(self, names: Collection[str]) -> dict[str, UUID]:
-        """The render of each name that has one, be it erased: it keeps the name's fingerprint."""
+    def of_references(self, scope: str, owner: Any, names: Collection[str]) -> dict[str, Any]:
+        """The rows of those references that are known in this scope; `owner` is the caller's key.
+
+        An erased row keeps its reference's fingerprint. A row from before there were scopes is
+        known to the site's code, and to its own user.
+        """
+        unscoped = Q(reference_scope=UNSCOPED)
+        theirs = unscoped if scope == CODE else unscoped & Q(created_by=owner)
         erased = {fingerprint(name): name for name in names}
-        rows = self.filter(reference__in=[*names, *erased]).values_list("reference", "pk")
-        found = dict(rows)
-        return found | {erased[kept]: pk for kept, pk in found.items() if kept in erased}
+        rows: Iterable[Any] = self.filter(
+            Q(reference_scope=scope) | theirs, reference__in=[*names, *erased]
+        ).order_by("reference_scope")  # where both have it, the scope's own comes last and counts
+        return {erased.get(row.reference, row.reference): row for row in rows}
 
     def not_swept_since(self, moment: datetime) -> "RenderQueries":
         """Not put back by the sweep after `moment`."""

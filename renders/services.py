@@ -12,10 +12,11 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import checking, choosing, claims, gate, scheduling, workspaces
-from renders.exceptions import InvalidRender
+from renders import checking, choosing, claims, gate, references, scheduling, workspaces
+from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderEvent, RenderJob
-from renders.states import Kind, Status
+from renders.references import ROWS
+from renders.states import CODE, Kind, Status
 from renders.steps import Step
 from renders.validation import REQUEST_FIELDS, WORKSPACE_FIELD, clean_request
 
@@ -23,8 +24,6 @@ from renders.validation import REQUEST_FIELDS, WORKSPACE_FIELD, clean_request
 STARTERS = 10
 # Rows in one transaction of those that change many.
 BATCH = 500
-# Rows, or values, in one statement, as far as the database takes so many.
-ROWS = 2_000
 
 
 def create_render(
@@ -43,7 +42,8 @@ def create_render(
     `params` are further fields of the request (a JSON object). `reference` is the caller's own
     unique name: a second call with the same one returns the render of the first. `workspace` is the
     name of a Sume account; None: the user's own.
-    Raises `InvalidRender`; nothing is stored then.
+    Raises `InvalidRender` (`ReferenceTaken` where a reference comes again with another request);
+    nothing is stored then.
     """
     request = {
         "prompt": prompt,
@@ -62,8 +62,24 @@ def create_renders(requests: Iterable[Mapping[str, Any]], *, user: Any = None) -
 
     Raises `InvalidRender` for the first bad one; nothing is stored then.
     """
-    choose = choosing.remembering()
-    return store([new_render(request, user=user, choose=choose) for request in requests])
+    return [render for render, _is_new in create(requests, user, CODE)]
+
+
+def create(
+    requests: Iterable[Mapping[str, Any]], user: Any, scope: str
+) -> list[tuple[RenderJob, bool]]:
+    """As `create_renders`, with references of this scope; says also which renders are new."""
+    requests, choose = list(requests), choosing.remembering()
+    renders = [new_render(one, user=user, choose=choose, scope=scope) for one in requests]
+    with transaction.atomic():
+        stored = store(renders)
+        for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
+            if row is render:
+                continue
+            owner, cleaned = _cleaned(requests[index], user)
+            if not references.asks_for(row, cleaned, owner):
+                raise ReferenceTaken(index)
+    return [(row, row is render) for render, row in zip(renders, stored, strict=True)]
 
 
 def new_render(
@@ -72,8 +88,17 @@ def new_render(
     user: Any = None,
     retry_of: RenderJob | None = None,
     choose: Callable[[Any], str] = choosing.choose,
+    scope: str = CODE,
 ) -> RenderJob:
     """A render that is not stored yet. Raises `InvalidRender`."""
+    owner, cleaned = _cleaned(request, user)
+    if WORKSPACE_FIELD not in cleaned:
+        cleaned[WORKSPACE_FIELD] = choose(owner)
+    return RenderJob(**cleaned, created_by=owner, retry_of=retry_of, reference_scope=scope)
+
+
+def _cleaned(request: Mapping[str, Any], user: Any) -> tuple[Any, dict[str, Any]]:
+    """Whose render it is, and its fields. Raises `InvalidRender`."""
     if not isinstance(request, Mapping):
         raise InvalidRender("request", "An object with a prompt is needed.")
     fields = dict(request)
@@ -83,26 +108,17 @@ def new_render(
     unknown = sorted(map(repr, fields.keys() - {*REQUEST_FIELDS, WORKSPACE_FIELD}))
     if unknown:
         raise InvalidRender("request", f"Unknown fields: {', '.join(unknown)}.")
-    cleaned = clean_request(fields.pop("prompt", ""), **fields)
-    if WORKSPACE_FIELD not in cleaned:
-        cleaned[WORKSPACE_FIELD] = choose(owner)
-    return RenderJob(**cleaned, created_by=owner, retry_of=retry_of)
+    return owner, clean_request(fields.pop("prompt", ""), **fields)
 
 
 def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJob]:
     """Store new renders, all or none, with messages that start the line, once that is committed.
 
-    Returns them in order, those of known references as they were stored before.
+    Returns them in order, those of known references as they were stored before; the same objects
+    where they are new.
     """
     with transaction.atomic():
-        # A reference that is known already stays as it is, whoever wins a race for it.
-        # Sorted, so that two callers never wait for each other's references.
-        RenderJob.objects.bulk_create(
-            sorted(renders, key=lambda render: render.reference or ""),
-            batch_size=ROWS,
-            ignore_conflicts=any(render.reference for render in renders),
-        )
-        stored = _as_stored(renders)
+        stored = references.insert(renders)
         new = [render for render, row in zip(renders, stored, strict=True) if render is row]
         RenderEvent.objects.bulk_create(
             [RenderEvent(render=render, what="created") for render in new], batch_size=ROWS
@@ -113,23 +129,6 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
         begun = {render.pk: render for render in [*new[:starters], *lines]}
         _on_commit(*(Step("submit", pk) for pk in begun))
     return stored
-
-
-def _as_stored(renders: list[RenderJob]) -> list[RenderJob]:
-    """Each render, or the one that had its reference first."""
-    by_pk = {render.pk: render for render in renders}
-    references = [render.reference for render in renders if render.reference]
-    first: dict[Any, UUID] = {}
-    # In batches: SQLite takes so many values in one statement and no more.
-    for start in range(0, len(references), ROWS):
-        first |= RenderJob.objects.of_references(references[start : start + ROWS])
-    known = RenderJob.objects.in_bulk(list(set(first.values()) - by_pk.keys()))
-    erased = {pk for pk, row in known.items() if row.erased_at}
-    if erased:  # looked for only now, so that none can be erased in between
-        stored = [row.pk for row in renders if first.get(row.reference) in erased]
-        RenderJob.objects.filter(pk__in=stored).delete()
-    by_pk |= known
-    return [by_pk[first.get(render.reference, render.pk)] for render in renders]
 
 
 def cancel_render(render: RenderJob) -> bool:

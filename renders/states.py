@@ -16,6 +16,10 @@ class Kind(models.TextChoices):
     """A clip in which an avatar speaks or acts."""
 
 
+# The kinds that are made by a model which the request names. Source: Sume's API notes.
+WITH_MODEL = (Kind.IMAGE, Kind.VIDEO)
+
+
 class Status(models.TextChoices):
     """Where a render stands. Written by `renders.sending` and `renders.querysets` alone."""
 
@@ -50,3 +54,8 @@ class Sort(models.TextChoices):
 SENDING = "sending"
 CANCELING = "asking Sume to cancel"
 WRITES = (SENDING, CANCELING)
+
+# Whose a reference is: the site's own code's, `door:<user id>`, or that of a row which a release
+# stored that knew no scopes.
+CODE = "code"
+UNSCOPED = ""

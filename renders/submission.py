@@ -125,7 +125,11 @@ def frozen(render_id: UUID) -> RenderJob:
             address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
             fields |= {"mode": "webhook", "webhook_url": address}
         RenderJob.objects.freeze_request(
-            render_id, PATHS[Kind(render.kind)], json.dumps(fields), by_webhook=by_webhook
+            render_id,
+            PATHS[Kind(render.kind)],
+            # Sorted: the same request has the same bytes, in a restored database as well.
+            json.dumps(fields, sort_keys=True),
+            by_webhook=by_webhook,
         )
         render.refresh_from_db()
     return render

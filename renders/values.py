@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from renders.addresses import read_private
 from renders.hiding import Hidden
@@ -66,6 +67,13 @@ def count(value: object) -> int:
     if number < 0:
         raise ValueError("a whole number, zero or more, is needed")
     return number
+
+
+def installation(value: object) -> str:
+    """A UUID as text; nothing for none."""
+    with suppress(ValueError):
+        return str(value and UUID(str(value).strip()))
+    raise ValueError("a UUID is needed, for instance what `uuidgen` prints")
 
 
 def flag(value: object) -> bool:

@@ -43,6 +43,3 @@ class RenderAdminForm(TokenForm, forms.ModelForm):
             self.fields["prompt"].help_text,
             format_html_join(" ", EXAMPLE, EXAMPLES.items()),
         )
-
-    def _post_clean(self) -> None:
-        """Not the model's own checks: `clean` made them, and a known reference is no error."""

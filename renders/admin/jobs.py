@@ -143,13 +143,13 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return super().add_view(request, form_url, extra | (extra_context or {}))
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> RenderJob:
-        """The services store the row, and have it sent once this transaction commits."""
-        render: RenderJob = form.save_render()
+        """A valid form has made its render, which is sent once this transaction commits."""
         request._render_repeated = form.repeated  # type: ignore[attr-defined]
+        render: RenderJob = form.made
         return render
 
     def save_model(self, *args: Any) -> None:
-        """Stored already, by `save_form`."""
+        """Stored already, by the form."""
 
     def save_related(self, *args: Any) -> None:
         """Nothing else is on the form."""

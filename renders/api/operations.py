@@ -128,8 +128,8 @@ def create_renders() -> Json:
         "Make one render, or up to 10,000: all or none",
         {"202": made},
         (400, 403, 409, 413, 415, 422),
-        description="409: the key was sent with another body, or a reference is that of "
-        "another render (`code` says which). 422: `errors` names each field.",
+        description="409: the key was sent with another body, or a reference with "
+        "another request (`code` says which). 422: `errors` names each field.",
         parameters=[KEY],
         requestBody={
             "required": True,

@@ -55,8 +55,8 @@ class RenderList(ApiView):
             field = wanted.field(error.index, "reference")
             raise Problem(
                 409,
-                "Nothing was made: a reference is that of another render. Choose another one.",
-                [InvalidRender(field, str(error))],
+                "Nothing was made: a reference was given before, with another request.",
+                [InvalidRender(field, error.message)],
                 code="reference_taken",
             ) from None
         except InvalidRender as error:

@@ -5,6 +5,7 @@ from renders.models.drafts import Draft
 from renders.models.events import RenderEvent
 from renders.models.gates import Gate
 from renders.models.heartbeats import Heartbeat
+from renders.models.installation import Installation
 from renders.models.jobs import RenderJob
 from renders.models.tallies import Tally
 from renders.models.tokens import ApiToken
@@ -17,6 +18,7 @@ __all__ = [
     "Draft",
     "Gate",
     "Heartbeat",
+    "Installation",
     "RenderEvent",
     "RenderJob",
     "Tally",

@@ -13,7 +13,7 @@ from renders.fields import IdempotencyKeyField
 from renders.hiding import Link
 from renders.models.indexes import INDEXES
 from renders.querysets import RenderQuerySet
-from renders.states import TERMINAL, Kind, Status
+from renders.states import CODE, TERMINAL, UNSCOPED, Kind, Status
 from renders.values import DEFAULT_WORKSPACE
 
 
@@ -35,6 +35,14 @@ class RenderJob(models.Model):
         null=True,
         blank=True,
         help_text="The caller's own unique name: the same reference gives the same render.",
+    )
+    # Set when the row is made and never changed: see `renders.references`.
+    reference_scope = models.CharField(
+        max_length=200,
+        default=CODE,
+        db_default=UNSCOPED,
+        editable=False,
+        help_text="Whose reference it is: the site's own code, or one user's.",
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -187,8 +195,8 @@ class RenderJob(models.Model):
                 name="renders_idempotency_key_unique", fields=["idempotency_key"]
             ),
             models.UniqueConstraint(
-                name="renders_reference_unique",
-                fields=["reference"],
+                name="renders_reference_of_scope",
+                fields=["reference", "reference_scope"],
                 condition=Q(reference__isnull=False),
             ),
         ]

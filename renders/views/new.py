@@ -24,11 +24,10 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = RenderForm(request.POST, user=request.user)
         if form.is_valid():
-            row = form.save_render()
             if form.repeated:
                 messages.info(request, "This was added before; nothing was added again.")
             else:
-                what = row.get_kind_display().lower()
+                what = form.made.get_kind_display().lower()
                 messages.success(request, f"Added: {what}. It starts soon.")
             return redirect("renders:gallery")
     else:

@@ -2,6 +2,7 @@
 
 import math
 import traceback
+import uuid
 from ipaddress import ip_network
 
 import pytest
@@ -40,13 +41,14 @@ DAYS = read_by(days)
 COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
+INSTALLATIONS = read_by(values.installation)
 HOSTS, SCHEDULERS, TOKENS = read_by(hosts), read_by(scheduler), read_by(token)
 # Those of workspaces and money: see test_workspaces.
 ACCOUNTS = [*read_by(dollars), *read_by(prices), *read_by(values.workspaces)]
 
 
 def test_these_tests_know_every_setting():
-    words = [*PLANS, *SCHEDULERS, *TOKENS, *ACCOUNTS]
+    words = [*PLANS, *SCHEDULERS, *TOKENS, *ACCOUNTS, *INSTALLATIONS]
     assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *words, *ADDRESSES, *HOSTS]) == NAMES
 
 
@@ -119,6 +121,22 @@ def test_off_is_read(settings, given):
     settings.RENDERS = {"SAVE_MEDIA": given}
 
     assert conf.SAVE_MEDIA is False
+
+
+@pytest.mark.parametrize(
+    "given", ["F47AC10B-58CC-4372-A567-0E02B2C3D479", f" {uuid.UUID(int=7)}\n"]
+)
+def test_an_installation_id_is_a_uuid(settings, given):
+    settings.RENDERS = {"INSTALLATION_ID": given}
+
+    assert str(uuid.UUID(given.strip())) == conf.INSTALLATION_ID
+
+
+def test_an_installation_id_of_another_form_is_an_error(settings):
+    settings.RENDERS = {"INSTALLATION_ID": "staging"}
+
+    with pytest.raises(ImproperlyConfigured, match="a UUID is needed"):
+        _ = conf.INSTALLATION_ID
 
 
 @pytest.mark.parametrize("name", TEXTS)

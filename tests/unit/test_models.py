@@ -127,7 +127,7 @@ def test_every_check_of_the_table_is_tried():
     tried = {constraint for constraint, _ in IMPOSSIBLE.values()}
     checks = {constraint.name for constraint in RenderJob._meta.constraints}
 
-    uniques = {"renders_reference_unique", "renders_idempotency_key_unique"}
+    uniques = {"renders_reference_of_scope", "renders_idempotency_key_unique"}
     assert checks - uniques == tried
 
 

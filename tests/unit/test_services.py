@@ -164,10 +164,9 @@ def test_the_same_reference_gives_the_same_render(followed, committed):
     with committed():
         first = services.create_render("a fox", reference="order-7")
     with committed():
-        again = services.create_render("another fox", reference=" order-7 ")
+        again = services.create_render("a fox", reference=" order-7 ")
 
     assert again == first
-    assert again.prompt == "a fox"
     assert RenderJob.objects.count() == RenderEvent.objects.count() == 1
     assert followed == [Step("submit", first.pk)]
 
@@ -176,7 +175,7 @@ def test_the_same_reference_within_one_call_gives_one_render(followed, committed
     requests = [
         {"prompt": "fox 1", "reference": "order-7"},
         {"prompt": "fox 2"},
-        {"prompt": "fox 3", "reference": "order-7"},
+        {"prompt": "fox 1", "reference": "order-7"},
         {"prompt": "fox 4", "reference": "order-8"},
     ]
 
@@ -190,7 +189,7 @@ def test_the_same_reference_within_one_call_gives_one_render(followed, committed
 
 
 def test_known_and_new_references_can_be_mixed(followed, committed):
-    known = stored(Status.COMPLETED, reference="order-7")
+    known = stored(Status.COMPLETED, reference="order-7", prompt="a fox")
 
     with committed():
         old, new = services.create_renders(

@@ -11,6 +11,7 @@ from django.utils import timezone
 from renders import drafts, services
 from renders.admin import bulk
 from renders.models import Draft, RenderEvent, RenderJob
+from renders.references import door
 from renders.steps import Step
 from tests.unit.admin.test_jobs import LIST, site, staff
 
@@ -202,25 +203,25 @@ def test_one_bad_line_adds_none_and_all_are_told(site):
     assert not Draft.objects.exists()
 
 
-def test_a_reference_of_another_render_is_a_fault_before_and_after_the_preview(site):
-    services.create_render("a cat", reference="r1")
+def test_a_reference_of_another_render_is_a_fault_before_and_after_the_preview(site, admin_user):
+    services.create([{"prompt": "a cat", "reference": "r1"}], admin_user, door(admin_user))
     assert (
         "Line 2, reference: Another render has this"
         in preview(site, file="prompt,reference\na fox,r1").text
     )
 
     shown = preview(site, file="prompt,reference\na hen,\na fox,r2")
-    services.create_render("a dog", reference="r2")
+    services.create([{"prompt": "a dog", "reference": "r2"}], admin_user, door(admin_user))
     response = site.post(address(shown))
     assert "Nothing was added." in response.text
     assert "Line 3, reference: Another render has this reference." in response.text
     assert RENDERS.count() == 2
 
 
-def test_a_reference_that_is_taken_in_the_last_moment_adds_none(site, monkeypatch):
+def test_a_reference_that_is_taken_in_the_last_moment_adds_none(site, admin_user, monkeypatch):
     shown = preview(site, file="prompt,reference\na hen,\na fox,r2")
-    services.create_render("a dog", reference="r2")
-    monkeypatch.setattr(drafts, "_taken", lambda references: set())
+    services.create([{"prompt": "a dog", "reference": "r2"}], admin_user, door(admin_user))
+    monkeypatch.setattr(drafts, "_taken", lambda references, user: set())
 
     assert "A reference was taken meanwhile" in site.post(address(shown)).text
     assert RENDERS.count() == 1

@@ -65,7 +65,7 @@ def filled(client, **changes):
 
 
 def test_adding_goes_through_the_services(site, admin_user):
-    with mock.patch.object(services, "create_render", wraps=services.create_render) as create:
+    with mock.patch.object(services, "create", wraps=services.create) as create:
         data = filled(site, params='{"seed": 7}', priority="5", kind="video")
         response = site.post(ADD, data, follow=True)
     row = RenderJob.objects.get()

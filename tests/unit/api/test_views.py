@@ -90,15 +90,6 @@ def test_the_same_reference_gives_the_same_render(api):
     assert RenderJob.objects.count() == 1
 
 
-def test_a_reference_of_another_person_reveals_nothing(api, bob):
-    theirs = create_render("Bob's secret", user=bob, reference="order-1")
-    response = post(api, {"prompt": "A boat", "reference": "order-1"})
-
-    problem(response, 409)
-    assert b"secret" not in response.content
-    assert str(theirs.pk).encode() not in response.content
-
-
 @pytest.mark.parametrize("method", ["get", "post", "put", "delete"])
 @pytest.mark.parametrize("path", ["", f"{NOBODY}/"])
 def test_without_a_login_the_answer_is_401_and_no_redirect(client, method, path):

@@ -1,0 +1,134 @@
+"""References: a caller's own name for a request, so that it is made and billed once.
+
+A reference belongs to a scope: the site's own code, or the user who gave it through the API, a
+page or the admin. The id of a row with a reference, and so its idempotency key, follows from the
+installation, the scope and the reference. Asked for again after a backup was restored, a render
+has the same key, and Sume answers with the job that it has.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.db import IntegrityError, transaction
+
+from renders.conf import conf
+from renders.models import Installation, RenderJob
+from renders.states import WITH_MODEL
+
+# Rows, or values, in one statement: SQLite takes only so many.
+ROWS = 2_000
+
+
+def door(user: Any) -> str:
+    """The scope of the references that this user gives through the API, a page or the admin."""
+    return f"door:{user.pk}"
+
+
+def installation_id() -> UUID:
+    """Which installation this is: `INSTALLATION_ID`, else the random id kept in the database."""
+    if conf.INSTALLATION_ID:
+        return UUID(conf.INSTALLATION_ID)
+    kept = Installation.objects.first()
+    if kept is None:  # `migrate` stores it, but a database can be flushed
+        Installation.objects.bulk_create([Installation()], ignore_conflicts=True)
+        kept = Installation.objects.get()
+    return kept.uuid
+
+
+def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
+    """Insert these, and return them in order: in place of each whose reference is known, its row.
+
+    A row was inserted by this call if it is the object that was given. Call it in a transaction.
+    """
+    if any(render.reference or render.retry_of_id for render in renders):
+        _name(renders)
+    first: dict[tuple[str, str | None], RenderJob] = {}
+    for render in renders:
+        if render.reference:
+            first.setdefault((render.reference_scope, render.reference), render)
+    RenderJob.objects.bulk_create(
+        [render for render in renders if not render.reference], batch_size=ROWS
+    )
+    # Sorted, so that two callers never wait for each other's references.
+    named = [first[name] for name in sorted(first, key=str)]
+    for start in range(0, len(named), ROWS):
+        batch = named[start : start + ROWS]
+        first |= zip(map(_name_of, batch), _insert_named(batch), strict=True)
+    return [first[_name_of(row)] if row.reference else row for row in renders]
+
+
+def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
+    """Whether a row was made by this cleaned request of this user's.
+
+    One that was pruned or erased is taken to be, since nobody can tell any more.
+    """
+    if render.erased_at:
+        return True
+    told = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
+    if request["kind"] in WITH_MODEL:
+        told.append("model")
+    asked = {name: request[name] for name in told}
+    same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)
+    return same and render.created_by_id == getattr(user, "pk", None)
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for values that mean the same, whichever database held them."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _name(renders: Iterable[RenderJob]) -> None:
+    """Give the rows of references, and retries, the ids that follow from what they are."""
+    installation = installation_id()
+    for render in renders:
+        if render.reference:
+            facts = [render.reference_scope, render.reference]
+        elif render.retry_of_id:
+            facts = ["retry", str(render.retry_of_id)]
+        else:
+            continue
+        render.id = uuid5(installation, json.dumps(facts))
+
+
+def _name_of(render: RenderJob) -> tuple[str, str | None]:
+    return render.reference_scope, render.reference
+
+
+def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
+    """As `insert`, where no two have the same reference in the same scope."""
+    while True:
+        known = _known_of(renders)
+        try:
+            with transaction.atomic():
+                RenderJob.objects.bulk_create([row for row in renders if row.pk not in known])
+        except IntegrityError:
+            if _known_of(renders).keys() <= known.keys():
+                raise  # it was not that somebody else has just stored one of them
+        else:
+            return [known.get(row.pk, row) for row in renders]
+
+
+def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
+    """The rows that have the references of these, by the ids of these."""
+    callers: dict[tuple[str, Any], dict[str, UUID]] = {}
+    for render in renders:
+        of_caller = callers.setdefault((render.reference_scope, render.created_by_id), {})
+        of_caller[str(render.reference)] = render.pk
+    rows: dict[UUID, RenderJob] = {}
+    for (scope, owner), pks in callers.items():
+        found = RenderJob.objects.of_references(scope, owner, list(pks))
+        rows |= {pks[name]: row for name, row in found.items()}
+    return rows
