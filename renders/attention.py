@@ -10,7 +10,7 @@ from django.utils import timezone
 from renders.conf import conf
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries, standing_in
-from renders.states import TERMINAL, Status
+from renders.states import OUTCOME_UNKNOWN, TERMINAL, Status
 
 UNHANDLED_MINUTES = 15
 FAILED_READS = 3
@@ -64,7 +64,7 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
     unclear = Q(
         ~Exists(RenderJob.objects.filter(retry_of=OuterRef("pk"))),
         status=Status.FAILED,
-        error_code="submit_outcome_unknown",
+        error_code=OUTCOME_UNKNOWN,
         finished_at__gt=lately,
     )
     unstored = RenderEvent.objects.filter(what="media not stored", at__gt=lately)

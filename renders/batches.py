@@ -1,4 +1,4 @@
-"""Services for any number of rows: cancel, retry, hold, release, check now.
+"""Services for any number of rows: cancel, retry, send again, hold, release, check now.
 
 A selection is walked in batches, each a transaction of its own: nothing is loaded but keys, a
 crash leaves whole batches behind, and what a batch began is carried on by the sweep. A walk ends
@@ -89,6 +89,16 @@ def retry_renders(renders: RenderQueries, user: Any) -> Tally:
         return new
 
     return _walk(renders.unretried(), retry)
+
+
+def resend_renders(renders: RenderQueries) -> Tally:
+    """As `services.resend_render`, for each of these."""
+
+    def resend(pks: list[UUID]) -> list[UUID]:
+        rows = RenderJob.objects.filter(pk__in=pks).only("pk")
+        return [row.pk for row in rows if services.resend_render(row)]
+
+    return _walk(renders.resendable(), resend)
 
 
 def hold_renders(renders: RenderQueries) -> Tally:

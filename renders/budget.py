@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
@@ -20,6 +20,7 @@ from renders import workspaces
 from renders.conf import conf
 from renders.connections import REDIS_DOWN, redis_client, uses_redis
 from renders.exceptions import (
+    BackOff,
     Closed,
     NotReady,
     Paused,
@@ -121,12 +122,17 @@ def admit(workspace: str, wanted: int) -> Admission:
 
 def answered(workspace: str, probe: bool, error: SumeError | None) -> None:
     """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
-    if isinstance(error, Paused):
+    if holds_all(error):
         pause(workspace, Sort.READS, error)
     elif probe and (error is None or isinstance(error, Rejected | NotReady)):
         passed(workspace, Sort.READS)  # an answer, to a key that is taken
     elif probe:
         failed(workspace, Sort.READS)
+
+
+def holds_all(error: SumeError | None) -> TypeGuard[SumeError]:
+    """Whether every read would meet this: the key or account was refused, or the minute is full."""
+    return isinstance(error, Paused) or (isinstance(error, BackOff) and error.status == 429)
 
 
 # --- The budget -------------------------------------------------------------------------------

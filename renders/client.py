@@ -22,10 +22,16 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
 from renders import counting, log_context, replies
-from renders.accounts import Balance, read_balance
 from renders.classification import about, classify
-from renders.deadlines import POOLS, deadline
-from renders.exceptions import NotReady, OutcomeUnknown, Paused, Rejected, SumeError
+from renders.deadlines import POOLS, deadline, was_sent
+from renders.exceptions import (
+    NotReady,
+    OutcomeUnknown,
+    Paused,
+    Rejected,
+    SumeError,
+    Unreachable,
+)
 from renders.hiding import Hidden, without
 from renders.pacing import parse_date, parse_retry_after
 from renders.transport import Connections
@@ -75,8 +81,9 @@ class SumeClient:
     `timeout` is the overall deadline of one request in seconds; connecting may take a third of
     it. `pool_size` is how many connections for reads a process keeps alive.
 
-    Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `BackOff` (everybody
-    waits), `Paused` (key or account refused), `Rejected` (this request never passes).
+    Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `Unreachable` (it never
+    left), `BackOff` (everybody waits), `Paused` (key or account refused), `Rejected` (this request
+    never passes).
     """
 
     def __init__(
@@ -97,17 +104,22 @@ class SumeClient:
         return f"SumeClient({self.base_url!r})"
 
     def submit(self, path: str, body: str, idempotency_key: str) -> replies.Accepted:
-        """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images."""
-        accepted = replies.read_accepted(
-            self._call("submit", path, body=body, idempotency_key=idempotency_key)
-        )
+        """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images.
+
+        A conflict that names the job which Sume has for the key is an answer, too.
+        """
+        reply = self._exchange("submit", path, body, idempotency_key)
+        if reply.status == 409 and (known := replies.read_named_job(reply.payload)):
+            return known
+        accepted = replies.read_accepted(_payload(reply))
         if accepted is None:
             raise OutcomeUnknown("Sume's reply names no job.", code="unreadable_reply")
         return accepted
 
     def status(self, job_id: str) -> replies.JobStatus:
         """GET the job's status. Raises `NotFound` too."""
-        status = replies.read_status(self._call("status", self._job(job_id, "/status")))
+        payload = self._read("status", job_id, "/status")
+        status = replies.read_status(payload)
         if status is None:
             raise OutcomeUnknown("Sume's reply names no status.", code="unreadable_reply")
         return status
@@ -115,7 +127,7 @@ class SumeClient:
     def result(self, job_id: str) -> replies.JobResult:
         """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
         try:
-            result = replies.read_result(self._call("result", self._job(job_id, "/result")))
+            result = replies.read_result(self._read("result", job_id, "/result"))
         except SumeError as error:
             if error.status not in {404, 409}:
                 raise
@@ -126,7 +138,7 @@ class SumeClient:
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
         """GET the job record and return why it failed. Raises `NotFound` too."""
-        return replies.read_record_fault(self._call("record", self._job(job_id)))
+        return replies.read_record_fault(self._read("record", job_id))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
         """Ask Sume to cancel; returns if it did.
@@ -134,8 +146,8 @@ class SumeClient:
         Raises `Rejected` with Sume's code if it is too late, `NotFound` too.
         """
         try:
-            payload = self._call(
-                "cancel", self._job(job_id, "/cancel"), body="{}", idempotency_key=idempotency_key
+            payload = _payload(
+                self._exchange("cancel", self._job(job_id, "/cancel"), "{}", idempotency_key)
             )
         except OutcomeUnknown as error:
             if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
@@ -144,10 +156,10 @@ class SumeClient:
         if replies.read_canceled(payload) is False:
             raise Rejected("Sume did not cancel it.", code="not_canceled")
 
-    def balance(self) -> Balance:
+    def balance(self) -> replies.Balance:
         """GET what is left to spend: free, and tells whether the key is taken."""
-        reply = self._ask("balance", "/v1/balance")
-        return Balance(read_balance(reply.payload), reply.date)
+        reply = self._exchange("balance", "/v1/balance")
+        return replies.Balance(replies.read_balance(_payload(reply)), reply.date)
 
     @staticmethod
     def _job(job_id: str, what: str = "") -> str:
@@ -163,16 +175,20 @@ class SumeClient:
             local.session, local.pid = session, os.getpid()
         return local.session
 
-    def _call(
-        self, what: str, path: str, *, body: str | None = None, idempotency_key: str | None = None
-    ) -> Any:
-        """Send one request and return the JSON of a 2xx reply; raise `SumeError` otherwise."""
-        return self._ask(what, path, body, idempotency_key).payload
+    def _read(self, what: str, job_id: str, path: str = "") -> Any:
+        """The JSON of a reply about this job. Raises `SumeError`."""
+        payload = _payload(self._exchange(what, self._job(job_id, path)))
+        if not replies.is_about(payload, job_id):
+            raise OutcomeUnknown("Sume's reply is about another job.", code="another_job")
+        return payload
 
-    def _ask(
+    def _exchange(
         self, what: str, path: str, body: str | None = None, idempotency_key: str | None = None
     ) -> _Reply:
-        """As `_call`, the whole reply; a POST with a body. Its duration is counted as `what`."""
+        """Send one request, a POST with a body; its duration is counted as `what`.
+
+        Raises `SumeError` where there is no reply.
+        """
         if not (self._api_key.isascii() and self._api_key.isprintable() and self._api_key):
             raise Paused(
                 "No usable API key is set; put Sume's key into SUME_API_KEY.", code="bad_api_key"
@@ -181,18 +197,13 @@ class SumeClient:
         reply = self._get(path) if body is None else self._post(path, body, idempotency_key or "")
         counting.observe("request_duration_seconds", time.monotonic() - began, request=what)
         if isinstance(reply, str):
-            raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
+            if was_sent():
+                raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
+            raise Unreachable(
+                f"Sume cannot be reached ({reply}): nothing was sent.", code="unreachable"
+            )
         log_context.note(sume_request=reply.request_id)
-        if 200 <= reply.status < 300:
-            if reply.payload is None:
-                raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
-            return reply
-        raise classify(
-            reply.status,
-            replies.read_error(reply.payload, reply.request_id),
-            reply.retry_after,
-            readable=isinstance(reply.payload, dict),
-        )
+        return reply
 
     def _get(self, path: str) -> _Reply | str:
         """The reply, or the kind of error: its text can hold the URL, its chain the headers."""
@@ -227,6 +238,20 @@ class SumeClient:
             return type(error).__name__
 
 
+def _payload(reply: _Reply) -> Any:
+    """The JSON of a 2xx reply. Raises `SumeError` for any other."""
+    if 200 <= reply.status < 300:
+        if reply.payload is None:
+            raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
+        return reply.payload
+    raise classify(
+        reply.status,
+        replies.read_error(reply.payload, reply.request_id),
+        reply.retry_after,
+        readable=isinstance(reply.payload, dict),
+    )
+
+
 def _read(response: BaseHTTPResponse) -> bytes:
     """The whole body, or an error where it is endless."""
     content = bytearray()
@@ -243,7 +268,12 @@ def _reply(response: BaseHTTPResponse, key: str) -> _Reply:
         payload = json.loads(_read(response), object_hook=partial(without, key))
     except (ValueError, RecursionError):
         payload = None
+    except (HTTPError, OSError):
+        if response.status < 400:
+            raise
+        payload = None  # too long, or without an end: an error is judged by its head
     request_id = without(key, response.headers.get("x-sume-request-id", ""))
-    retry_after = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
     date = parse_date(response.headers.get("Date"))
+    # A time to come back at is one of Sume's clock, which may be off.
+    retry_after = parse_retry_after(response.headers.get("Retry-After"), date or datetime.now(UTC))
     return _Reply(response.status, retry_after, request_id, payload, date)

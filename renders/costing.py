@@ -44,7 +44,7 @@ def ended(since: datetime | None = None, until: datetime | None = None) -> Rende
 def lines(renders: RenderQueries, by: Sequence[str]) -> list[Line]:
     """One for each group, in the order of the groups; days and months are the current time zone's.
 
-    Failed and canceled ones cost nothing, for Sume refunds them.
+    Failed and canceled ones cost what Sume has not refunded.
     """
     groups: dict[str, Any] = {
         "user": F(f"created_by__{get_user_model().USERNAME_FIELD}"),

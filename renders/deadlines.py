@@ -1,6 +1,7 @@
 """Connections whose every read ends by the deadline of the request, head and body alike.
 
 A socket's own time-out starts again with each byte, so a reply that trickles in never meets it.
+They also know whether anything of the request was sent: what never left is not in doubt.
 """
 
 import http.client
@@ -22,10 +23,16 @@ _local = threading.local()
 def deadline(seconds: float) -> Iterator[None]:
     """Let all reading in this thread end in `seconds`."""
     _local.at = time.monotonic() + seconds
+    _local.sent = False
     try:
         yield
     finally:
         del _local.at
+
+
+def was_sent() -> bool:
+    """Whether anything of this thread's last request may have left this machine."""
+    return _local.sent
 
 
 def left() -> float:
@@ -61,16 +68,23 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
 
 
-class TimedHTTPConnection(HTTPConnection):
+class _Timed(HTTPConnection):
+    response_class = _Response
+
+    def send(self, data: Any) -> None:
+        """Note that from here on the request may arrive; until then, it did not leave."""
+        if self.sock is None:
+            self.connect()
+        _local.sent = True
+        super().send(data)
+
+
+class TimedHTTPConnection(_Timed):
     """Over http, each reply by the deadline."""
 
-    response_class = _Response
 
-
-class TimedHTTPSConnection(HTTPSConnection):
+class TimedHTTPSConnection(_Timed, HTTPSConnection):
     """Over https, each reply by the deadline."""
-
-    response_class = _Response
 
 
 class _HTTPPool(HTTPConnectionPool):

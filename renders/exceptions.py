@@ -23,20 +23,28 @@ class SumeError(RendersError):
     """Sume's answer to a request was not a success.
 
     `code` is Sume's own error code or ours, `status` the HTTP status (0 where no reply came),
-    `request_id` names the request in Sume's logs. The message is safe to show: it holds no key,
-    no header and no whole body.
+    `request_id` names the request in Sume's logs, `retry_after` is how many seconds Sume asks to
+    wait (None where it named no time). The message is safe to show: it holds no key, no header and
+    no whole body.
     """
 
     outcome = "unknown"
     """As it is counted, in `renders.meters`."""
 
     def __init__(
-        self, message: str, *, code: str = "", status: int = 0, request_id: str = ""
+        self,
+        message: str,
+        *,
+        code: str = "",
+        status: int = 0,
+        request_id: str = "",
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
         self.request_id = request_id
+        self.retry_after = retry_after
 
 
 class OutcomeUnknown(SumeError):
@@ -44,10 +52,15 @@ class OutcomeUnknown(SumeError):
 
 
 class BackOff(SumeError):
-    """Sume asks everybody to wait: `retry_after` seconds, or None where it named no time."""
+    """Sume asks everybody to wait."""
 
     outcome = "back_off"
-    retry_after: float | None = None
+
+
+class Unreachable(BackOff):
+    """No connection to Sume could be made: nothing of the request left this machine."""
+
+    outcome = "unreachable"
 
 
 class Paused(SumeError):
@@ -79,6 +92,10 @@ class Rejected(SumeError):
     """This request will never pass."""
 
     outcome = "refused"
+
+
+class KeyTaken(Rejected):
+    """Sume has another request under this idempotency key: it may hold a job for it."""
 
 
 class NotFound(Rejected):

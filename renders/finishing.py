@@ -55,7 +55,8 @@ def _finish(render_id: UUID, sume: Clients) -> list[Step]:
         _handle(render)
     except SumeError as error:
         counting.count("finish_failures", reason="sume")
-        return _postpone(render, f"Fetching the result failed: {error} ({error.code})")
+        words = f"Fetching the result failed: {error} ({error.code})"
+        return _postpone(render, words, at_least=error.retry_after or 0)
     except Exception as error:
         # The project's own receiver. The traceback goes to the log, the render waits.
         counting.count("finish_failures", reason="receiver")
@@ -127,8 +128,10 @@ def _count(render: RenderJob) -> None:
             counting.observe("stage_duration_seconds", seconds, stage=stage)
 
 
-def _postpone(render: RenderJob, message: str) -> list[Step]:
+def _postpone(render: RenderJob, message: str, at_least: float = 0) -> list[Step]:
+    """Try again later: not before `at_least` seconds, as far as waits go."""
     wait = back_off(render.failed_reads + 1, base=BACK_OFF_SECONDS, longest=conf.MAX_POLL_SECONDS)
+    wait = min(max(wait, at_least), conf.MAX_POLL_SECONDS)
     logger.warning("Finishing render %s again in %.1f s: %s", render.pk, wait, message)
     won = RenderJob.objects.postpone_finish(
         render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message

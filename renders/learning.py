@@ -5,7 +5,7 @@ from datetime import datetime
 
 from renders import workspaces
 from renders.conf import conf
-from renders.exceptions import BackOff, NotFound, SumeError
+from renders.exceptions import NotFound, SumeError
 from renders.models import RenderJob
 from renders.pacing import back_off, clamp
 from renders.replies import JobStatus
@@ -57,8 +57,10 @@ def learn(render: RenderJob, answer: Answer, now: datetime) -> Goes | Ends:
 
 
 def _failed(render: RenderJob, error: SumeError, now: datetime) -> Goes | Ends:
-    since = (render.not_found_since or now) if isinstance(error, NotFound) else None
-    if since and (now - since).total_seconds() > conf.NOT_FOUND_GRACE_SECONDS:
+    missing = isinstance(error, NotFound)
+    # Other failures in between do not tell that it is there: only a good read does.
+    since = render.not_found_since or (now if missing else None)
+    if missing and since and (now - since).total_seconds() > conf.NOT_FOUND_GRACE_SECONDS:
         return Ends(
             Status.FAILED,
             render.sume_status,
@@ -68,8 +70,7 @@ def _failed(render: RenderJob, error: SumeError, now: datetime) -> Goes | Ends:
         )
     failures = render.failed_reads + 1
     wait = back_off(failures, base=conf.DEFAULT_POLL_SECONDS, longest=conf.MAX_POLL_SECONDS)
-    if isinstance(error, BackOff):
-        wait = max(wait, error.retry_after or 0)
+    wait = max(wait, error.retry_after or 0)
     wait = clamp(
         wait, default=wait, shortest=_shortest_wait(render, now), longest=conf.MAX_POLL_SECONDS
     )
@@ -83,8 +84,8 @@ def _ended(ending: Status, answer: JobStatus) -> Ends:
         answer.sume_status,
         code="" if completed else answer.fault.code,
         message="" if completed else answer.fault.message,
-        # Sume refunds what failed or was canceled.
-        cost=answer.cost_usd_micros if completed else 0,
+        # Sume refunds what failed or was canceled, unless it says that it has taken the money.
+        cost=answer.cost_usd_micros if completed or answer.captured else 0,
     )
 
 

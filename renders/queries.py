@@ -13,6 +13,7 @@ from renders.states import (
     CANCELING,
     CODE,
     IN_FLIGHT,
+    OUTCOME_UNKNOWN,
     TERMINAL,
     UNSCOPED,
     WRITES,
@@ -33,6 +34,10 @@ HOLDABLE = Q(
 )
 HELD = Q(status=Status.PENDING, held_at__isnull=False)
 RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=True)
+# Failed here, yet Sume may have made it: it can be sent again with its own key.
+RESENDABLE = Q(status=Status.FAILED, error_code=OUTCOME_UNKNOWN, erased_at__isnull=True) & ~Q(
+    request_body=""
+)
 # Nobody writes to such a row any more but who takes away what it holds.
 OVER = Q(status__in=TERMINAL, handled_at__isnull=False)
 
@@ -196,6 +201,10 @@ class RenderQueries(models.QuerySet):
         """Failed or canceled, and not retried since."""
         everything = type(self)(self.model, using=self.db)
         return self.filter(RETRYABLE, ~Exists(everything.filter(retry_of=OuterRef("pk"))))
+
+    def resendable(self) -> "RenderQueries":
+        """Failed without a known outcome, and not retried since."""
+        return self.unretried().filter(RESENDABLE)
 
     def of_references(self, scope: str, owner: Any, names: Collection[str]) -> dict[str, Any]:
         """The rows of those references that are known in this scope; `owner` is the caller's key.

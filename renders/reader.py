@@ -19,7 +19,7 @@ from renders import budget, counting, log_context, tallies, workspaces
 from renders.client import SumeClient
 from renders.connections import Clients
 from renders.due import Held, Queue
-from renders.exceptions import Closed, OutcomeUnknown, Paused, SumeError, UnknownWorkspace
+from renders.exceptions import Closed, OutcomeUnknown, SumeError, UnknownWorkspace
 from renders.learning import Answer
 from renders.outages import DATABASE_FAILS, in_words
 from renders.recording import Next, record_many
@@ -197,7 +197,7 @@ class Reader:
         for one in found:
             workspace = one.asked.held.render.workspace
             error = one.answer if isinstance(one.answer, SumeError) else None
-            refused = isinstance(error, Paused)
+            refused = budget.holds_all(error)
             if one.asked.probe or (refused and workspace not in told):
                 budget.answered(workspace, one.asked.probe, error)
             if refused:

@@ -4,8 +4,11 @@ Source of every fact: the public Sume API as written down in the project's API n
 with or without the `data` envelope, unknown fields ignored, odd values read as missing.
 """
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from renders.hiding import Link, unsigned
@@ -27,6 +30,10 @@ ENDINGS = {
 }
 RUNNING = frozenset({"queued", "processing", "running", "pending"})
 MAX_TEXT = 2_000
+# Under which names the balance may stand, and in which objects inside the reply's data: the reply
+# is not documented in full.
+BALANCES = ("available_usd_micros", "balance_usd_micros", "remaining_usd_micros", "usd_micros")
+BALANCE_PLACES = ("balance", "account", "workspace")
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class JobStatus:
     """Reply to a status read.
 
     `ending` is our status if the job has ended, else None; `result_ready` matters for a
-    completed job only; `cost_usd_micros` in millionths of a dollar.
+    completed job only; `cost_usd_micros` in millionths of a dollar, `captured` if Sume has taken
+    it for good, however the job ended.
     """
 
     sume_status: str
@@ -64,6 +72,7 @@ class JobStatus:
     next_poll_after: float | None
     fault: SumeFault
     cost_usd_micros: int | None
+    captured: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,14 @@ class JobResult:
 
     artifacts: list[dict[str, str]]
     cost_usd_micros: int | None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What is left to spend, in millionths of a dollar, and the time by Sume's clock; or None."""
+
+    usd_micros: int | None
+    at: datetime | None
 
 
 def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
@@ -97,8 +114,26 @@ def read_accepted(payload: Any) -> Accepted | None:
         sume_status=_word(data.get("sume_status"), job.get("status")),
         idempotency_hit=data.get("idempotency_hit") is True,
         next_poll_after=parse_delay(data.get("next_poll_after_seconds")),
-        queue_capacity_remaining=_whole(limits.get("queue_capacity_remaining")),
+        queue_capacity_remaining=_capacity(limits.get("queue_capacity_remaining")),
     )
+
+
+def read_named_job(payload: Any) -> Accepted | None:
+    """Read the job that a conflict (409) names as the one of this key; None where it names none."""
+    job = _object(_data(payload).get("job"))
+    details = _object(_object(_object(payload).get("error")).get("details"))
+    job_id = _first_text(job.get("id"), details.get("job_id"))
+    return Accepted(job_id, _word(job.get("status")), True, None, None) if job_id else None
+
+
+def is_about(payload: Any, job_id: str) -> bool:
+    """Whether a reply is about this job, or names none."""
+    data = _data(payload)
+    named = [clean_text(data.get("job_id")), clean_text(_object(data.get("job")).get("id"))]
+    request_id = clean_text(data.get("request_id"))
+    if request_id.startswith("job_"):  # else it may be that of the HTTP request
+        named.append(request_id)
+    return job_id in named or not any(named)
 
 
 def read_status(payload: Any) -> JobStatus | None:
@@ -121,6 +156,7 @@ def read_status(payload: Any) -> JobStatus | None:
         next_poll_after=parse_delay(data.get("next_poll_after_seconds")),
         fault=_fault(_object(job.get("error")) or _object(data.get("error"))),
         cost_usd_micros=_cost(data),
+        captured=any(_word(usage.get("status")) == "captured" for usage in _usages(data)),
     )
 
 
@@ -143,6 +179,17 @@ def read_result(payload: Any) -> JobResult | None:
                 }
             )
     return JobResult(artifacts=artifacts, cost_usd_micros=_cost(data))
+
+
+def read_balance(payload: Any) -> int | None:
+    """What is left to spend, in millionths of a dollar, below 0 if owed; None if not told."""
+    data = _data(payload)
+    for place in (data, *(_object(data.get(name)) for name in BALANCE_PLACES)):
+        for name in BALANCES:
+            amount = _whole(place.get(name))
+            if amount is not None:
+                return amount
+    return None
 
 
 def read_canceled(payload: Any) -> bool | None:
@@ -190,12 +237,22 @@ def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
 
 
 def _cost(data: Mapping[str, Any]) -> int | None:
-    places = (data, _object(data.get("job")), _object(data.get("result")))
-    for usage in (_object(place.get("usage")) for place in places):
+    for usage in _usages(data):
         amount = _whole(usage.get("billable_amount_usd_micros"))
-        if amount is not None:
+        if amount is not None and amount >= 0:
             return amount
     return None
+
+
+def _usages(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a reply says of the money, at each of the places where it may stand."""
+    places = (data, _object(data.get("job")), _object(data.get("result")))
+    return [_object(place.get("usage")) for place in places]
+
+
+def _capacity(value: Any) -> int | None:
+    number = _whole(value)
+    return None if number is None or number < 0 else number
 
 
 def _data(payload: Any) -> Mapping[str, Any]:
@@ -218,6 +275,13 @@ def _word(*values: Any) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int):
+    """A whole number, also where it is written as 90000.0, 9e4 or "90000"."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    return value if 0 <= value < 2**63 else None
+    number = value
+    if isinstance(number, str):
+        with suppress(ValueError):
+            number = float(number)  # exact up to 2**53, some nine thousand million dollars
+    if isinstance(number, float) and math.isfinite(number) and number.is_integer():
+        number = int(number)
+    return number if isinstance(number, int) and abs(number) < 2**63 else None

@@ -5,14 +5,19 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
 
 from renders.moves import Moves
-from renders.queries import WITHDRAWN, RenderQueries, note_of
-from renders.states import SENDING, Status
+from renders.queries import RESENDABLE, WITHDRAWN, RenderQueries, note_of
+from renders.states import OUTCOME_UNKNOWN, SENDING, Status
 
 # Where places are many, the one named is looked for among so many of the first in line.
 MOST_AHEAD = 1_000
+LOOK = (
+    "Look into your Sume account before you retry: a retry has a new key and a new bill. If Sume "
+    "has not made it, send it again with the same key."
+)
 
 
 class Sending(Moves):
@@ -60,13 +65,18 @@ class Sending(Moves):
             taken += self._claim_unlocked(line[: most - len(taken)], now, workspace)
         return taken
 
-    def freeze_request(self, pk: UUID, path: str, body: str, *, by_webhook: bool = False) -> bool:
-        """Fix what is sent, once; a later caller loses and must send what is stored."""
+    def freeze_request(
+        self, pk: UUID, claimed_at: datetime, path: str, body: str, *, by_webhook: bool = False
+    ) -> bool:
+        """Fix what is sent, once, by the one who holds the claim.
+
+        So a row without a body was certainly never sent, even if its claimer is only slow.
+        """
         return self._move(
             pk,
             [Status.SUBMITTING],
             None,
-            where=Q(request_body=""),
+            where=Q(request_body="", claimed_at=claimed_at),
             request_path=path,
             request_body=body,
             by_webhook=by_webhook,
@@ -129,31 +139,84 @@ class Sending(Moves):
         )
 
     def reap(self, pk: UUID, now: datetime, age: float) -> bool:
-        """submitting for longer than `age` seconds → pending; the outcome is unknown."""
-        return self._move(
-            pk,
-            [Status.SUBMITTING],
-            ("put back", "The worker that was sending it died or took too long; Sume may hold it."),
-            where=Q(claimed_at__lt=now - timedelta(seconds=age)),
-            status=Status.PENDING,
-            claimed_at=None,
-            outcome_unknown_at=now,
-            swept_at=now,
+        """submitting for longer than `age` seconds → pending.
+
+        The outcome is unknown, unless its request was not frozen: then nothing was sent.
+        """
+        stuck = Q(claimed_at__lt=now - timedelta(seconds=age))
+        words = "The worker that was sending it died or took too long"
+        return any(
+            self._move(
+                pk,
+                [Status.SUBMITTING],
+                ("put back", f"{words}; {end}."),
+                where=stuck & frozen,
+                status=Status.PENDING,
+                claimed_at=None,
+                swept_at=now,
+                **changes,
+            )
+            for frozen, end, changes in (
+                (Q(request_body=""), "nothing was sent", {}),
+                (~Q(request_body=""), "Sume may hold it", {"outcome_unknown_at": now}),
+            )
         )
 
     def refuse(
-        self, pk: UUID, claimed_at: datetime, now: datetime, *, code: str, message: str
+        self,
+        pk: UUID,
+        claimed_at: datetime,
+        now: datetime,
+        *,
+        code: str,
+        message: str,
+        key_taken: bool = False,
     ) -> bool:
-        """submitting → failed: Sume will never take this request."""
-        return self._end(
+        """submitting → failed: Sume will never take this request.
+
+        If an earlier try ended without a clear answer, or Sume has another request under this key
+        (`key_taken`), Sume may have made it all the same: then the cost is not known.
+        """
+        unsure = {
+            "code": OUTCOME_UNKNOWN,
+            "message": "Sume refused it, yet may have made it: an earlier request with its key "
+            f"may have arrived. {LOOK} Sume said: {message} ({code})",
+        }
+        sure = {"code": code, "message": message, "cost_usd_micros": 0}
+        return any(
+            self._end(
+                pk,
+                [Status.SUBMITTING],
+                now,
+                Status.FAILED,
+                where=Q(claimed_at=claimed_at) & known,
+                **words,
+            )
+            for known, words in (
+                (Q(pk=pk) if key_taken else Q(outcome_unknown_at__isnull=False), unsure),
+                (Q(outcome_unknown_at__isnull=True), sure),
+            )
+        )
+
+    def resend(self, pk: UUID, now: datetime) -> bool:
+        """failed without a known outcome → pending: to be sent again, with its key and body."""
+        return self._move(
             pk,
-            [Status.SUBMITTING],
-            now,
-            Status.FAILED,
-            where=Q(claimed_at=claimed_at),
-            code=code,
-            message=message,
-            cost_usd_micros=0,
+            [Status.FAILED],
+            ("sent again", "With the same key: if Sume has made it, it answers with that job."),
+            where=RESENDABLE,
+            status=Status.PENDING,
+            outcome_unknown_at=Coalesce("outcome_unknown_at", Value(now)),
+            released_at=now,
+            claimed_at=None,
+            not_before=None,
+            next_poll_at=None,
+            swept_at=None,
+            cancel_requested_at=None,
+            finished_at=None,
+            handled_at=None,
+            error_code="",
+            error_message="",
         )
 
     def give_up(self, pk: UUID, now: datetime) -> bool:
@@ -165,9 +228,8 @@ class Sending(Moves):
             "cost_usd_micros": 0,
         }
         unknown = {
-            "code": "submit_outcome_unknown",
-            "message": "It was sent, no clear answer came, and it is too late to ask with the "
-            "same key. Look into your Sume account before you retry: Sume may have made it.",
+            "code": OUTCOME_UNKNOWN,
+            "message": f"It was sent, and no clear answer came in time. {LOOK}",
         }
         return any(
             self._end(

@@ -197,6 +197,28 @@ def new_retry(original: RenderJob, user: Any) -> RenderJob:
     return retry
 
 
+def resend_render(render: RenderJob) -> bool:
+    """Send a render whose submit ended without a known outcome once more, with the same key.
+
+    Sume answers with the job it has, as long as it remembers the key; else it makes and bills it.
+    The render's signals are sent again when it ends. False if it is not such a one, or was
+    retried.
+    """
+    with transaction.atomic():
+        # The lock is that of `retry_once`: either the same key is sent again, or a new one.
+        rows = RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk)
+        again = (
+            rows.first() is not None
+            and RenderJob.objects.resendable().filter(pk=render.pk).exists()
+            and RenderJob.objects.resend(render.pk, timezone.now())
+        )
+        if again:
+            _on_commit(Step("submit", render.pk))
+    if again:
+        render.refresh_from_db()
+    return again
+
+
 def check_now(pks: Iterable[UUID]) -> int:
     """Have these renders read at Sume at once; how many are: those that Sume holds.
 

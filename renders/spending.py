@@ -2,9 +2,9 @@
 
 A month is one of the calendar, in UTC. Counted are the costs of what has ended in it (where Sume
 named none yet, the usual price), and the usual price of what is under way; what failed or was
-canceled is refunded, unless nobody knows whether Sume has made it. With its budget spent a
-workspace sends nothing new until the next month, or until the budget is raised; what Sume may
-hold already is followed to its end.
+canceled is refunded, unless Sume says that it has taken the money, or nobody knows. With its
+budget spent a workspace sends nothing new until the next month, or until the budget is raised;
+what Sume may hold already is followed to its end.
 """
 
 import time
@@ -22,8 +22,8 @@ from renders.states import IN_FLIGHT, Status
 from renders.workspaces import MICROS, Workspace
 
 CODE = "budget_spent"
-# Ended here, without a word of Sume's that it has not made it.
-UNKNOWN = Q(status=Status.FAILED, cost_usd_micros__isnull=True)
+# Not made, and yet not free: Sume has taken the money, or nobody knows whether it has.
+NOT_FREE = Q(status__in=[Status.FAILED, Status.CANCELED]) & ~Q(cost_usd_micros=0)
 # A quick look, by those who hold no lock, may be so old.
 LOOK_SECONDS = 2.0
 # What ended more than an hour ago hardly changes any more: its sum may be so old.
@@ -65,7 +65,7 @@ def counted(now: datetime) -> Q:
     ]
     if not limited:
         return Q(pk__in=[])
-    made = Q(status=Status.COMPLETED) | UNKNOWN
+    made = Q(status=Status.COMPLETED) | NOT_FREE
     return made & Q(workspace__in=limited, finished_at__gte=_month(now))
 
 
@@ -105,7 +105,7 @@ def _between(workspace: Workspace, start: datetime, end: datetime | None) -> int
     # Each has an index of its own.
     sums = [
         ended.filter(where).aggregate(cost=cost)["cost"]
-        for where in (Q(status=Status.COMPLETED), *([UNKNOWN] if workspace.prices else []))
+        for where in (Q(status=Status.COMPLETED), NOT_FREE)
     ]
     return sum(int(micros or 0) for micros in sums)
 

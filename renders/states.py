@@ -50,6 +50,9 @@ class Sort(models.TextChoices):
     """GET: status, result, record."""
 
 
+# The `error_code` of a render that Sume may have made, and bill, though it failed here.
+OUTCOME_UNKNOWN = "submit_outcome_unknown"
+
 # The lines of a timeline that stand for one POST each, written before it goes out.
 SENDING = "sending"
 CANCELING = "asking Sume to cancel"

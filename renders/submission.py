@@ -7,7 +7,7 @@ row goes on: to `submitted`, to `failed`, or back to `pending` for the same key 
 import json
 import logging
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -28,7 +28,14 @@ from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.connections import Clients
-from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError, UnknownWorkspace
+from renders.exceptions import (
+    BackOff,
+    KeyTaken,
+    OutcomeUnknown,
+    Paused,
+    SumeError,
+    UnknownWorkspace,
+)
 from renders.models import RenderJob, WebhookEvent
 from renders.pacing import back_off, clamp
 from renders.replies import Accepted
@@ -83,12 +90,11 @@ def send(claim: Claim, sume: Clients) -> list[Step]:
 def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     workspace = claim.workspace
     try:
-        render = frozen(pk)
-        client = _client_for(render, claim, sume)
+        render = frozen(pk, claim.at)
+        client = _client_for(render, claim, sume) if render else None
     except UnknownWorkspace:
         return _unsent(pk, claim)  # taken out of the settings just now
-    if not render.request_body:
-        # Taken for dead before anything was sent: whoever claims it next sends it.
+    if render is None or client is None:
         return claims.next_in_line(workspace)
     try:
         accepted = client.submit(render.request_path, render.request_body, render.idempotency_key)
@@ -115,8 +121,11 @@ def _client_for(render: RenderJob, claim: Claim, sume: Clients) -> SumeClient:
     return sume(render.workspace)
 
 
-def frozen(render_id: UUID) -> RenderJob:
-    """The claimed row with its request fixed: what was once sent is what is sent again."""
+def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
+    """The claimed row with its request fixed: what was once sent is what is sent again.
+
+    None if the claim is lost: its worker was taken for dead, and whoever claims it next sends it.
+    """
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
         by_webhook = workspaces.get(render.workspace).webhooks_wanted
@@ -126,13 +135,15 @@ def frozen(render_id: UUID) -> RenderJob:
             fields |= {"mode": "webhook", "webhook_url": address}
         RenderJob.objects.freeze_request(
             render_id,
+            claimed_at,
             PATHS[Kind(render.kind)],
             # Sorted: the same request has the same bytes, in a restored database as well.
             json.dumps(fields, sort_keys=True),
             by_webhook=by_webhook,
         )
         render.refresh_from_db()
-    return render
+    held = render.status == Status.SUBMITTING and render.claimed_at == claimed_at
+    return render if held and render.request_body else None
 
 
 def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
@@ -189,6 +200,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
         wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
+        wait = max(wait, min(error.retry_after or 0, conf.MAX_PAUSE_SECONDS))
         if claim.probe:
             gate.failed(claim.workspace, Sort.WRITES)
     else:
@@ -224,6 +236,11 @@ def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     if claim.probe:
         gate.passed(claim.workspace, Sort.WRITES)  # it was this request, not the key
     won = RenderJob.objects.refuse(
-        render.pk, claim.at, timezone.now(), code=error.code, message=str(error)
+        render.pk,
+        claim.at,
+        timezone.now(),
+        code=error.code,
+        message=str(error),
+        key_taken=isinstance(error, KeyTaken),
     )
     return [Step("finish", render.pk)] if won else []

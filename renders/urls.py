@@ -19,6 +19,7 @@ urlpatterns = [
     path("renders/<uuid:pk>/artifacts/<int:index>/", media.artifact, name="artifact"),
     path("renders/<uuid:pk>/artifacts/<int:index>/thumbnail/", media.thumbnail, name="thumbnail"),
     path("renders/<uuid:pk>/cancel/", detail.cancel, name="cancel"),
+    path("renders/<uuid:pk>/resend/", detail.resend, name="resend"),
     path("renders/<uuid:pk>/retry/", detail.retry, name="retry"),
     path("webhooks/sume/", webhooks.sume, name="sume_webhook"),
     path("api/renders/", include("renders.api.urls")),

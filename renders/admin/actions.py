@@ -21,7 +21,7 @@ from renders.queries import RETRYABLE
 class RenderActions(admin.ModelAdmin):
     """The actions of the list of renders, and who may use them."""
 
-    actions = ["cancel", "retry", "check_now", "hold", "release"]
+    actions = ["cancel", "resend", "retry", "check_now", "hold", "release"]
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Canceling is a permission of its own."""
@@ -56,6 +56,16 @@ class RenderActions(admin.ModelAdmin):
         left = "retried before, erased, or neither failed nor canceled"
         self._report(request, tally, count, "{} retried as new.", left, ADDITION)
         return None
+
+    @admin.action(
+        description="Send again with the same key (outcome unknown)", permissions=["retry"]
+    )
+    def resend(self, request: HttpRequest, queryset: Any) -> None:
+        """Asks Sume with the key it may know; billed only if Sume has not made it."""
+        count = queryset.count()
+        tally = batches.resend_renders(queryset)
+        left = "retried since, or their outcome is known"
+        self._report(request, tally, count, "{} sent again with their own keys.", left)
 
     @admin.action(description="Check the selected renders at Sume now", permissions=["view"])
     def check_now(self, request: HttpRequest, queryset: Any) -> None:

@@ -39,10 +39,11 @@ CANCEL = Button("cancel", "Cancel it")
 RETRY = Button(
     "retry", "Retry it as a new render", "A retry is a new render with a new bill. Make it?"
 )
+RESEND = Button("resend", "Send it again with the same key")
 CHECK = Button("check_now", "Ask Sume about it now")
 HOLD = Button("hold", "Hold it: do not send it")
 RELEASE = Button("release", "Release it: send it in its turn")
-BUTTONS = {button.action: button for button in (CANCEL, RETRY, CHECK, HOLD, RELEASE)}
+BUTTONS = {button.action: button for button in (CANCEL, RESEND, RETRY, CHECK, HOLD, RELEASE)}
 
 
 class RenderButtons(admin.ModelAdmin):
@@ -92,6 +93,7 @@ class RenderButtons(admin.ModelAdmin):
         renders = RenderJob.objects.filter(pk=render.pk)
         fits = {
             CANCEL: can_cancel(render),
+            RESEND: renders.resendable().exists(),
             RETRY: can_retry(render) and not render.retries.exists(),
             CHECK: render.status == Status.SUBMITTED,
             HOLD: renders.filter(HOLDABLE).exists(),

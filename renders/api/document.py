@@ -36,6 +36,10 @@ def document() -> Json:
                 "parameters": [operations.ID],
                 "post": operations.cancel_render(),
             },
+            "/api/renders/{id}/resend/": {
+                "parameters": [operations.ID],
+                "post": operations.resend_render(),
+            },
             "/api/renders/{id}/retry/": {
                 "parameters": [operations.ID],
                 "post": operations.retry_render(),

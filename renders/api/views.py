@@ -90,6 +90,20 @@ class RenderCancel(ApiView):
         return JsonResponse(body, status=202)
 
 
+class RenderResend(ApiView):
+    """`/api/renders/<id>/resend/`."""
+
+    def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
+        """Send a render again with its own key, where nobody knows whether Sume has it."""
+        render = _one(request, pk)
+        if not access.may_retry(request.user, render):
+            raise Problem(403, "You may see this render, but not send it again.")
+        if not services.resend_render(render):
+            words = "Its outcome is known, or it was sent again or retried before."
+            raise Problem(409, words, code="not_resendable")
+        return JsonResponse(represent(request, render), status=202)
+
+
 class RenderRetry(ApiView):
     """`/api/renders/<id>/retry/`."""
 

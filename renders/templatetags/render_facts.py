@@ -12,7 +12,7 @@ from renders.access import may_add
 from renders.artifacts import media
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.states import Status
+from renders.states import OUTCOME_UNKNOWN, Status
 
 register = template.Library()
 register.filter(media)
@@ -22,6 +22,7 @@ EVENT_TITLES = {
     "created": "Added",
     "sending": "Sending to Sume",
     "submitted": "Accepted by Sume",
+    "sent again": "Sent again",
     "put back": "Put back in the queue",
     "held": "Held",
     "released": "Released",
@@ -106,6 +107,13 @@ def can_cancel(render: RenderJob) -> bool:
 def can_retry(render: RenderJob) -> bool:
     """Whether it ended in a way that may be tried anew."""
     return render.status in {Status.FAILED, Status.CANCELED} and not render.erased_at
+
+
+@register.filter
+def can_resend(render: RenderJob) -> bool:
+    """Whether nobody knows if Sume has it, so that it may be sent again with its own key."""
+    unknown = render.status == Status.FAILED and render.error_code == OUTCOME_UNKNOWN
+    return unknown and bool(render.request_body) and not render.erased_at
 
 
 @register.filter

@@ -89,6 +89,20 @@ def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 
 @for_people
+@require_POST
+def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Send a render again with its own key, where nobody knows whether Sume has it."""
+    row = access.visible(request.user, pk)
+    if not access.may_retry(request.user, row):
+        raise PermissionDenied("You may see this render, but not send it again.")
+    if services.resend_render(row):
+        messages.success(request, "Sent again, with the same key. Sume says whether it has it.")
+    else:
+        messages.info(request, "It was sent again or retried before, or its outcome is known.")
+    return redirect(row)
+
+
+@for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Ask whether to make a new render from one that failed or was canceled; then make it, once."""

@@ -9,11 +9,21 @@ import redis
 
 from renders import budget, gate
 from renders.budget import Admission
-from renders.exceptions import Closed, NotReady, OutcomeUnknown, Paused, Rejected
+from renders.conf import conf
+from renders.exceptions import BackOff, Closed, NotReady, OutcomeUnknown, Paused, Rejected
 from renders.models import Gate
 from renders.states import Sort
 
 pytestmark = pytest.mark.django_db
+
+
+def raising(error):
+    def ask():
+        raise error
+
+    return ask
+
+
 NOW = datetime(2026, 5, 4, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
@@ -275,7 +285,34 @@ def test_another_refusal_closes_it_for_longer(none, refused):
     assert budget.admit("default", 1).closed.code == "unauthorized"
 
 
-@pytest.mark.parametrize("error", [None, OutcomeUnknown("No.", code="no_answer")])
+def test_too_many_reads_hold_all_reads_back(anywhere):
+    error = BackOff("Slow.", code="rate_limit_exceeded", status=429, retry_after=7.0)
+
+    with pytest.raises(BackOff):
+        budget.read("default", raising(error))
+
+    closed = budget.admit("default", 1).closed
+    assert (closed.code, closed.until) == ("rate_limit_exceeded", NOW + 7 * SECOND)
+
+
+def test_pauses_that_name_no_time_begin_short_again_after_a_quiet_while(none, clock, monkeypatch):
+    monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
+    error = BackOff("Slow.", code="rate_limit_exceeded", status=429)
+    waits = []
+    for gap in (0, 1, 1, conf.MAX_PAUSE_SECONDS + 60):
+        clock[0] += gap * SECOND
+        budget.answered("default", False, error)
+        until = budget.admit("default", 1).closed.until
+        waits.append((until - clock[0]).total_seconds())
+        clock[0] = until
+
+    assert waits == [5, 10, 20, 5]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [None, OutcomeUnknown("No.", code="no_answer"), BackOff("No.", code="busy", status=503)],
+)
 def test_what_the_others_are_told_leaves_the_gate_alone(none, error, django_assert_num_queries):
     with django_assert_num_queries(0):
         budget.answered("default", False, error)

@@ -6,6 +6,7 @@ Everything goes over real HTTP, to a small server of this module that answers wi
 import gzip
 import json
 import os
+import socket
 import socketserver
 import subprocess
 import sys
@@ -25,6 +26,7 @@ import pytest
 from renders.client import MAX_REPLY_BYTES, SumeClient, classify
 from renders.exceptions import (
     BackOff,
+    KeyTaken,
     NotFound,
     NotReady,
     OutcomeUnknown,
@@ -32,6 +34,7 @@ from renders.exceptions import (
     Rejected,
     RendersError,
     SumeError,
+    Unreachable,
 )
 from renders.replies import MAX_TEXT, SumeFault
 from renders.states import Status
@@ -423,15 +426,55 @@ def test_a_reply_that_holds_no_result_is_not_taken_for_an_empty_one(server, call
         calls.result()
 
 
-def test_a_refused_connection_is_an_unknown_outcome():
+@contextmanager
+def listening(act):
+    """The address of a server that does `act` with each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    act(server.accept()[0])
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def no_certificate(connection):
+    """What answers a handshake of TLS, and is none."""
+    with connection:
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.mark.parametrize("name", ["submit", "status"])
+def test_what_could_not_be_connected_was_certainly_not_sent(name):
     with FakeServer() as server:
-        url = server.url
+        refused = server.url
+    with listening(no_certificate) as address:
+        for url in (refused, "http://nowhere.invalid", f"https://{address}"):
+            with pytest.raises(Unreachable, match="nothing was sent") as caught:
+                getattr(Calls(SumeClient(KEY, url, timeout=3.0)), name)()
 
-    with pytest.raises(OutcomeUnknown) as caught:
-        Calls(SumeClient(KEY, url, timeout=3.0)).submit()
+            assert (caught.value.code, caught.value.status) == ("unreachable", 0)
+            assert "nowhere" not in str(caught.value)
 
-    assert caught.value.code == "no_answer"
-    assert caught.value.status == 0
+
+def test_a_connection_that_was_kept_and_is_cut_now_may_have_carried_the_request():
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+    def serve_once(connection):
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(answer)
+            connection.recv(1)
+
+    with listening(serve_once) as address:
+        calls = Calls(SumeClient(KEY, f"http://{address}", timeout=3.0))
+        for _ in range(2):
+            with pytest.raises(OutcomeUnknown):
+                calls.submit()
 
 
 @pytest.mark.parametrize(
@@ -448,9 +491,66 @@ def test_a_refused_connection_is_an_unknown_outcome():
     ],
     ids=repr,
 )
-def test_an_impossible_address_is_an_unknown_outcome(url):
-    with pytest.raises(OutcomeUnknown):
-        SumeClient(KEY, url, timeout=1.0).status("job_7")
+def test_to_an_impossible_address_nothing_is_sent(url):
+    for name in ("submit", "status"):
+        with pytest.raises(Unreachable):
+            getattr(Calls(SumeClient(KEY, url, timeout=1.0)), name)()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(429, body=b" " * (MAX_REPLY_BYTES + 1), Retry_After="70"),
+        trickle(b"HTTP/1.1 429 Slow\r\nRetry-After: 70\r\nContent-Length: 99\r\n\r\n"),
+        raw(b"HTTP/1.1 429 Slow\r\nRetry-After: 70\r\nContent-Length: 99\r\n\r\n{"),
+    ],
+    ids=["too long", "without an end", "cut"],
+)
+@pytest.mark.parametrize("name", ["submit", "status"])
+def test_an_error_whose_body_cannot_be_read_is_judged_by_its_head(server, answer, name):
+    server.will(answer)
+
+    with pytest.raises(BackOff) as caught:
+        getattr(Calls(SumeClient(KEY, server.url, timeout=0.6)), name)()
+
+    assert caught.value.retry_after == 70
+
+
+def test_a_clock_of_sumes_that_is_off_makes_no_other_wait(server, calls):
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    wanted = format_datetime(ahead + timedelta(seconds=20), usegmt=True)
+    server.will(reply(503, ERROR, Date=format_datetime(ahead, usegmt=True), Retry_After=wanted))
+
+    with pytest.raises(BackOff) as caught:
+        calls.submit()
+
+    assert caught.value.retry_after == 20
+
+
+@pytest.mark.parametrize("status", [408, 409, 502])
+def test_a_wait_that_sume_asks_for_is_kept_with_each_error(server, calls, status):
+    server.will(reply(status, error("busy"), Retry_After="30"))
+
+    for name in ("submit", "status", "result"):
+        with pytest.raises(SumeError) as caught:
+            getattr(calls, name)()
+        assert caught.value.retry_after == 30
+
+
+@pytest.mark.parametrize("name", ["status", "result", "record"])
+def test_a_reply_about_another_job_is_no_answer(server, calls, name):
+    server.will(reply(200, {"data": {**RUNNING["data"], "result": {}, "job": {"id": "job_8"}}}))
+
+    with pytest.raises(OutcomeUnknown, match="about another job"):
+        getattr(calls, name)()
+
+
+def test_a_conflict_that_names_its_job_is_an_answer(server, calls):
+    server.will(reply(409, error("idempotency_conflict", details={"job_id": "job_9"})))
+
+    accepted = calls.submit()
+
+    assert (accepted.job_id, accepted.idempotency_hit) == ("job_9", True)
 
 
 @pytest.mark.parametrize(
@@ -592,11 +692,16 @@ TABLE = [
     (404, False, "", NotFound),
     (408, None, "", OutcomeUnknown),
     (409, None, "", OutcomeUnknown),
-    (409, None, "idempotency_conflict", Rejected),
-    (409, None, "different_body", Rejected),
+    (409, None, "idempotency_conflict", KeyTaken),
+    (409, None, "different_body", KeyTaken),
+    (409, False, "idempotency_in_progress", OutcomeUnknown),
     (409, False, "", Rejected),
     (410, None, "", Rejected),
     (422, None, "", Rejected),
+    (422, None, "different_aspect_ratio", Rejected),
+    (422, None, "idempotency_key_reused", KeyTaken),
+    (400, False, "idempotency_mismatch", KeyTaken),
+    (425, None, "", OutcomeUnknown),
     (429, None, "queue_full", BackOff),
     (429, True, "rate_limit_exceeded", BackOff),
     (429, False, "plan_forbids", Rejected),
@@ -626,7 +731,20 @@ def test_the_table_of_replies(status, retryable, code, kind):
         status,
         "req_1",
     )
-    assert getattr(found, "retry_after", 7.0) == 7.0
+    assert found.retry_after == 7.0
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("This Idempotency-Key was used before with another request.", KeyTaken),
+        ("A request with this Idempotency-Key is still under way.", OutcomeUnknown),
+        ("Another request with this Idempotency-Key is in progress.", OutcomeUnknown),
+        ("The queue is locked.", OutcomeUnknown),
+    ],
+)
+def test_the_words_of_a_conflict_tell_another_body_from_a_request_under_way(words, kind):
+    assert type(classify(409, SumeFault(message=words), None)) is kind
 
 
 # --- Reads, result, cancel ----------------------------------------------------------------

@@ -1,9 +1,11 @@
 """What an answer means for a render: wait so long, or the end. Tables; nothing is stored."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from renders.conf import conf
 from renders.exceptions import BackOff, NotFound, OutcomeUnknown, Paused
 from renders.learning import Ends, Goes, learn
 from renders.states import Status
@@ -145,8 +147,25 @@ def test_after_that_it_has_failed_and_nobody_sends_it_again_by_itself():
     )
 
 
-def test_any_other_answer_begins_the_grace_anew():
+def test_only_a_good_read_ends_the_grace_of_a_job_that_was_not_found():
     row = render(not_found_since=ago(GRACE + 1))
 
-    assert learn(row, NO_ANSWER, NOW).not_found_since is None
+    between = learn(row, NO_ANSWER, NOW)
+    assert between.not_found_since == row.not_found_since
+    assert isinstance(learn(row, NOT_FOUND, NOW), Ends)  # 404 and 502 in turn end, too
     assert learn(row, goes(), NOW).not_found_since is None
+
+
+def test_the_wait_that_sume_asks_for_counts_for_every_failed_read():
+    for kind in (OutcomeUnknown, NotFound, BackOff):
+        error = kind("Later.", code="http_502", status=502, retry_after=100.0)
+        assert learn(render(), error, NOW).wait >= min(100.0, conf.MAX_POLL_SECONDS)
+
+
+@pytest.mark.parametrize("ending", [Status.FAILED, Status.CANCELED])
+def test_what_sume_captured_is_the_cost_however_the_job_ended(ending):
+    refunded = learn(render(), done(ending, cost=90_000), NOW)
+    captured = learn(render(), replace(done(ending, cost=90_000), captured=True), NOW)
+    unnamed = learn(render(), replace(done(ending, cost=None), captured=True), NOW)
+
+    assert (refunded.cost, captured.cost, unnamed.cost) == (0, 90_000, None)

@@ -42,7 +42,7 @@ TRANSITIONS = {
         "sending",
     ),
     "freeze_request": (
-        lambda pk: RENDERS.freeze_request(pk, "/v1/images", "{}"),
+        lambda pk: RENDERS.freeze_request(pk, NOW, "/v1/images", "{}"),
         {Status.SUBMITTING},
         None,
         None,
@@ -67,6 +67,12 @@ TRANSITIONS = {
     ),
     "refuse": (
         lambda pk: RENDERS.refuse(pk, NOW, NOW, code="bad_prompt", message="No."),
+        {Status.SUBMITTING},
+        Status.FAILED,
+        "failed",
+    ),
+    "refuse (another body)": (
+        lambda pk: RENDERS.refuse(pk, NOW, NOW, code="taken", message="No.", key_taken=True),
         {Status.SUBMITTING},
         Status.FAILED,
         "failed",
@@ -170,7 +176,15 @@ def test_these_tests_know_every_transition():
     public = {name for name in names if not name.startswith("_")}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
-    others |= {"begin_anew", "keep_artifact", "record", "record_reads", "take_due", "give_back"}
+    others |= {
+        "resend",
+        "begin_anew",
+        "keep_artifact",
+        "record",
+        "record_reads",
+        "take_due",
+        "give_back",
+    }
     of_many = {name for name in public if name.endswith("_many")}
     assert {name.split(" ")[0] for name in TRANSITIONS} == public - others - of_many
     assert {name.split(" ")[0] for name in OF_MANY} == of_many
@@ -319,12 +333,19 @@ def test_a_claim_notes_when_and_how_often():
 
 def test_a_request_is_frozen_once():
     render = stored(Status.SUBMITTING)
-    RENDERS.freeze_request(render.pk, "/v1/images", '{"a": 1}')
+    RENDERS.freeze_request(render.pk, NOW, "/v1/images", '{"a": 1}')
 
-    assert not RENDERS.freeze_request(render.pk, "/v1/other", '{"b": 2}')
+    assert not RENDERS.freeze_request(render.pk, NOW, "/v1/other", '{"b": 2}')
 
     render.refresh_from_db()
     assert (render.request_path, render.request_body) == ("/v1/images", '{"a": 1}')
+
+
+def test_a_request_is_frozen_only_by_who_holds_the_claim():
+    """So one that was reaped without a request was never sent, even if its worker wakes up."""
+    render = stored(Status.SUBMITTING)
+
+    assert not RENDERS.freeze_request(render.pk, SOON, "/v1/images", "{}")
 
 
 # --- The outcome of a submit --------------------------------------------------------------
@@ -419,8 +440,19 @@ def test_a_row_is_reaped_once_it_is_older_than_the_age(age, wins):
     assert RENDERS.reap(render.pk, later, age) is wins
 
 
-def test_a_reaped_row_may_be_known_to_sume():
+def test_a_reaped_row_that_was_not_frozen_was_not_sent():
     render = stored(Status.SUBMITTING)
+    later = NOW + timedelta(seconds=601)
+
+    RENDERS.reap(render.pk, later, 600)
+
+    render.refresh_from_db()
+    assert (render.claimed_at, render.outcome_unknown_at, render.swept_at) == (None, None, later)
+    assert RENDERS.cancel_unsent(render.pk, later)
+
+
+def test_a_reaped_row_may_be_known_to_sume():
+    render = stored(Status.SUBMITTING, request_body="{}")
     later = NOW + timedelta(seconds=601)
 
     RENDERS.reap(render.pk, later, 600)

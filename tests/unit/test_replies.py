@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from renders.replies import (
     MAX_TEXT,
     clean_text,
+    is_about,
     read_accepted,
+    read_balance,
     read_error,
+    read_named_job,
     read_record_fault,
     read_result,
     read_status,
@@ -95,7 +98,7 @@ def test_an_idempotency_hit_is_a_plain_true(hit):
     assert accepted.idempotency_hit is False
 
 
-@pytest.mark.parametrize("left", [-1, True, "19", 1.5, 2**63, None, []], ids=repr)
+@pytest.mark.parametrize("left", [-1, True, "many", 1.5, 2**63, None, []], ids=repr)
 def test_an_odd_capacity_counts_as_not_named(left):
     accepted = read_accepted(
         {"data": {**ACCEPTED, "generation_limits": {"queue_capacity_remaining": left}}}
@@ -278,13 +281,91 @@ def test_the_cost_is_found_wherever_it_stands(data):
     assert read_result({"data": {"artifacts": [], **data}}).cost_usd_micros == 90_000
 
 
-@pytest.mark.parametrize("amount", [None, -1, True, "90000", 0.5, 2**63, 10**400, []], ids=ascii)
+@pytest.mark.parametrize(
+    "amount", [None, -1, True, "lots", "0.5", "nan", 0.5, 2**63, 10**400, []], ids=ascii
+)
 def test_an_odd_cost_counts_as_not_named(amount):
     data = {"usage": {"billable_amount_usd_micros": amount}, "sume_status": "completed"}
     status = read_status({"data": data})
 
     assert status is not None
     assert status.cost_usd_micros is None
+
+
+@pytest.mark.parametrize("amount", [90_000, 90_000.0, 9e4, "90000", "9e4", " 90000.0 "], ids=repr)
+def test_a_cost_is_read_however_it_is_written(amount):
+    data = {"usage": {"billable_amount_usd_micros": amount}, "sume_status": "completed"}
+
+    assert read_status({"data": data}).cost_usd_micros == 90_000
+
+
+@pytest.mark.parametrize("place", ["data", "job", "result"])
+def test_captured_money_is_seen_wherever_it_stands(place):
+    usage = {"usage": {"status": "Captured", "billable_amount_usd_micros": 5}}
+    data = {"sume_status": "failed", **(usage if place == "data" else {place: usage})}
+
+    assert read_status({"data": data}).captured
+    assert not read_status({"data": {"sume_status": "failed"}}).captured
+
+
+@pytest.mark.parametrize(
+    ("data", "about"),
+    [
+        ({}, True),
+        ({"request_id": "job_1"}, True),
+        ({"request_id": "req_9"}, True),
+        ({"job_id": "job_1", "request_id": "req_9"}, True),
+        ({"job": {"id": "job_1"}}, True),
+        ({"job_id": 7, "job": []}, True),
+        ({"request_id": "job_2"}, False),
+        ({"job_id": "job_2"}, False),
+        ({"job": {"id": "job_2"}}, False),
+    ],
+    ids=repr,
+)
+def test_a_reply_that_names_another_job_is_not_about_this_one(data, about):
+    assert is_about({"data": data}, "job_1") is about
+    assert is_about(data, "job_1") is about
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"data": {"job": {"id": "job_7", "status": "queued"}}},
+        {"error": {"code": "idempotency_conflict", "details": {"job_id": "job_7"}}},
+    ],
+)
+def test_a_conflict_can_name_the_job_of_its_key(payload):
+    named = read_named_job(payload)
+
+    assert (named.job_id, named.idempotency_hit) == ("job_7", True)
+
+
+@pytest.mark.parametrize(
+    "payload", [None, [], {}, {"error": {"details": []}}, {"data": {"job": 1}}]
+)
+def test_a_conflict_mostly_names_none(payload):
+    assert read_named_job(payload) is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "amount"),
+    [
+        ({"data": {"currency": "USD", "balance_usd_micros": 5}}, 5),
+        ({"balance_usd_micros": -3}, -3),
+        ({"data": {"balance": {"available_usd_micros": 7, "currency": "USD"}}}, 7),
+        ({"data": {"workspace": {"balance_usd_micros": 0}}}, 0),
+        ({"data": {"available_usd_micros": 1, "balance_usd_micros": 9}}, 1),
+        ({"data": {"balance_usd_micros": "5.0"}}, 5),
+        ({"data": {"balance": 12.5}}, None),
+        ({"data": {"balance_usd_micros": True}}, None),
+        ({"data": None}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_the_balance_is_read_leniently(payload, amount):
+    assert read_balance(payload) == amount
 
 
 def test_a_cost_of_nothing_is_a_cost():
@@ -536,5 +617,14 @@ def assert_storable(value, name=""):
 @example(json.loads('{"data": {"job": {"id": "a\\u0000\\ud800"}, "request_id": [1]}}'))
 @example({"data": {"result": {"artifacts": {"url": "x"}}}})
 def test_no_json_raises_and_all_that_is_read_can_be_stored(payload):
-    for read in (read_accepted, read_status, read_result, read_record_fault, read_error):
+    for read in (
+        read_accepted,
+        read_named_job,
+        read_status,
+        read_result,
+        read_record_fault,
+        read_error,
+    ):
         assert_storable(read(payload))
+    is_about(payload, "job_1")
+    read_balance(payload)

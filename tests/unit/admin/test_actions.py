@@ -10,7 +10,7 @@ from django.utils import timezone
 from renders import batches, services
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, create_renders
-from renders.states import Status
+from renders.states import OUTCOME_UNKNOWN, Status
 from tests.unit.admin.test_jobs import ADD, LIST, ann, sent, site, staff
 
 __all__ = ["ann", "site"]
@@ -177,11 +177,28 @@ def test_check_now_asks_about_what_sume_holds(site):
     assert notes() == []
 
 
+def test_what_sume_may_hold_is_sent_again_with_its_key(site):
+    unknown, refused = create_render("A"), create_render("B")
+    for row, code in ((unknown, OUTCOME_UNKNOWN), (refused, "bad_prompt")):
+        RENDERS.claim(row.pk, now := timezone.now(), "default")
+        RENDERS.freeze_request(row.pk, now, "/v1/images", "{}")
+        RENDERS.refuse(
+            row.pk, now, now, code=code, message="No.", key_taken=code == OUTCOME_UNKNOWN
+        )
+
+    shown = act(site, "resend", unknown, refused).text
+
+    assert "1 sent again with their own keys." in shown
+    assert "1 left alone" in shown
+    assert RENDERS.get(status=Status.PENDING) == unknown
+
+
 # --- Who may ------------------------------------------------------------------------------
 
 NEEDED = {
     "cancel": "cancel",
     "retry": "retry",
+    "resend": "retry",
     "hold": "hold",
     "release": "hold",
     "check_now": "view",

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import create_render
+from renders.states import OUTCOME_UNKNOWN
 from tests.unit.api.support import failed, problem, submitted
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +57,23 @@ def test_what_has_not_failed_is_not_retried(ann):
 
     problem(ann.post(f"{row.pk}/retry/"), 409, "not_retryable")
     assert RenderJob.objects.count() == 1
+
+
+def test_a_render_of_unknown_outcome_is_sent_again_once(ann):
+    row = failed(ann.user)
+    RenderJob.objects.filter(pk=row.pk).update(error_code=OUTCOME_UNKNOWN, request_body="{}")
+
+    response = ann.post(f"{row.pk}/resend/")
+
+    assert (response.status_code, response.json()["status"]) == (202, "pending")
+    problem(ann.post(f"{row.pk}/resend/"), 409, "not_resendable")
+
+
+def test_who_may_only_see_a_render_does_not_send_it_again(ann, bob, sam):
+    row = failed(ann.user)
+
+    problem(sam.post(f"{row.pk}/resend/"), 403, "not_allowed")
+    problem(bob.post(f"{row.pk}/resend/"), 404)
 
 
 @pytest.mark.parametrize("action", ["cancel", "retry"])

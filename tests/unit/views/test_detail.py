@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render
-from renders.states import Status
+from renders.states import OUTCOME_UNKNOWN, Status
 from tests.unit.views.support import ended, picture, submitted
 from tests.unit.views.test_gallery import poll, poller_of
 
@@ -33,6 +33,33 @@ def test_a_render_of_another_person_is_not_there(page, bob):
     assert page.post(f"/renders/{row.pk}/cancel/").status_code == 404
     assert page.post(f"/renders/{row.pk}/retry/").status_code == 404
     assert RenderJob.objects.count() == 1
+
+
+@pytest.fixture
+def unknown(ann):
+    """Ann's, whose submit ended without a known outcome."""
+    row = ended(ann, Status.FAILED)
+    fields = {"error_code": OUTCOME_UNKNOWN, "request_body": "{}", "sume_job_id": ""}
+    RenderJob.objects.filter(pk=row.pk).update(**fields)
+    return row
+
+
+def test_what_sume_may_hold_can_be_sent_again_and_the_retry_says_what_to_do_first(page, unknown):
+    assert "Send again with the same key" in page.get(f"/renders/{unknown.pk}/").text
+    assert "Look into your Sume account first" in page.get(f"/renders/{unknown.pk}/retry/").text
+
+    for words in ("Sent again, with the same key", "It was sent again or retried before"):
+        shown = page.post(f"/renders/{unknown.pk}/resend/", follow=True).text
+        assert words in shown
+    assert "Send again with the same key" not in shown
+    assert RenderJob.objects.get().status == Status.PENDING
+
+
+def test_who_may_not_retry_sends_nothing_again(client, staff, bob, unknown):
+    for user, status in ((bob, 404), (staff, 403)):
+        client.force_login(user)
+        assert client.post(f"/renders/{unknown.pk}/resend/").status_code == status
+    assert RenderJob.objects.get().status == Status.FAILED
 
 
 @pytest.mark.parametrize(("verb", "status"), [("cancel", "pending"), ("retry", "failed")])
