@@ -118,7 +118,7 @@ class SumeClient:
 
     def status(self, job_id: str) -> replies.JobStatus:
         """GET the job's status. Raises `NotFound` too."""
-        payload = self._read("status", job_id, "/status")
+        payload = self._about("status", job_id, "/status")
         status = replies.read_status(payload)
         if status is None:
             raise OutcomeUnknown("Sume's reply names no status.", code="unreadable_reply")
@@ -127,7 +127,7 @@ class SumeClient:
     def result(self, job_id: str) -> replies.JobResult:
         """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
         try:
-            result = replies.read_result(self._read("result", job_id, "/result"))
+            result = replies.read_result(self._about("result", job_id, "/result"))
         except SumeError as error:
             if error.status not in {404, 409}:
                 raise
@@ -138,7 +138,7 @@ class SumeClient:
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
         """GET the job record and return why it failed. Raises `NotFound` too."""
-        return replies.read_record_fault(self._read("record", job_id))
+        return replies.read_record_fault(self._about("record", job_id))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
         """Ask Sume to cancel; returns if it did.
@@ -146,15 +146,20 @@ class SumeClient:
         Raises `Rejected` with Sume's code if it is too late, `NotFound` too.
         """
         try:
-            payload = _payload(
-                self._exchange("cancel", self._job(job_id, "/cancel"), "{}", idempotency_key)
-            )
+            payload = self._about("cancel", job_id, "/cancel", "{}", idempotency_key)
         except OutcomeUnknown as error:
             if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
                 raise
             raise Rejected(str(error), **about(error)) from None
         if replies.read_canceled(payload) is False:
             raise Rejected("Sume did not cancel it.", code="not_canceled")
+
+    def jobs(self, limit: int) -> list[replies.ListedJob]:
+        """GET the newest jobs, at most `limit`."""
+        jobs = replies.read_jobs(_payload(self._exchange("jobs", f"/v1/jobs?limit={limit}")))
+        if jobs is None:
+            raise OutcomeUnknown("Sume's reply holds no list of jobs.", code="unreadable_reply")
+        return jobs[:limit]
 
     def balance(self) -> replies.Balance:
         """GET what is left to spend: free, and tells whether the key is taken."""
@@ -175,9 +180,9 @@ class SumeClient:
             local.session, local.pid = session, os.getpid()
         return local.session
 
-    def _read(self, what: str, job_id: str, path: str = "") -> Any:
-        """The JSON of a reply about this job. Raises `SumeError`."""
-        payload = _payload(self._exchange(what, self._job(job_id, path)))
+    def _about(self, what: str, job_id: str, path: str = "", *post: str) -> Any:
+        """The JSON of a 2xx reply about this job. Raises `SumeError`."""
+        payload = _payload(self._exchange(what, self._job(job_id, path), *post))
         if not replies.is_about(payload, job_id):
             raise OutcomeUnknown("Sume's reply is about another job.", code="another_job")
         return payload

@@ -91,6 +91,16 @@ class Balance:
     at: datetime | None
 
 
+@dataclass(frozen=True)
+class ListedJob:
+    """One job in Sume's list. What Sume leaves out is ""; `created_at` is in Sume's own words."""
+
+    id: str
+    type: str
+    status: str
+    created_at: str
+
+
 def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
     """Text that any database holds: no NUL, no half surrogate pairs, not endless."""
     if not isinstance(value, str):
@@ -203,6 +213,20 @@ def read_record_fault(payload: Any) -> SumeFault:
     data = _data(payload)
     job = _object(data.get("job")) or data
     return _fault(_object(job.get("error")))
+
+
+def read_jobs(payload: Any) -> list[ListedJob] | None:
+    """Read a list of jobs, without entries that name no id; None if the reply holds no list."""
+    data = payload.get("data", payload) if isinstance(payload, dict) else payload
+    entries = data.get("jobs") if isinstance(data, dict) else data
+    if not isinstance(entries, list):
+        return None
+    jobs = []
+    for job in (_object(entry.get("job")) or entry for entry in map(_object, entries)):
+        if job_id := _first_text(job.get("id"), job.get("request_id"), job.get("job_id")):
+            kind, made = clean_text(job.get("type"), 50), clean_text(job.get("created_at"), 50)
+            jobs.append(ListedJob(job_id, kind, _word(job.get("status")), made))
+    return jobs if jobs or not entries else None
 
 
 def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:

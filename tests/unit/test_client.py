@@ -1128,6 +1128,36 @@ def test_any_key_will_do_for_a_try(server, key):
     assert accepted.queue_capacity_remaining == 11
 
 
+# --- The list of jobs -----------------------------------------------------------------------
+
+
+def listing(number):
+    return {"data": {"jobs": [{"id": f"job_{one}", "status": "queued"} for one in range(number)]}}
+
+
+def test_the_newest_jobs_are_asked_for_by_one_free_read(server, client):
+    server.will(reply(200, listing(2)))
+
+    assert [job.id for job in client.jobs(20)] == ["job_0", "job_1"]
+    [request] = server.requests
+    assert (request.method, request.path, request.body) == ("GET", "/v1/jobs?limit=20", b"")
+    assert "idempotency-key" not in request.headers
+
+
+def test_no_more_jobs_are_returned_than_were_asked_for(server, client):
+    server.will(reply(200, listing(3)))
+
+    assert [job.id for job in client.jobs(2)] == ["job_0", "job_1"]
+
+
+def test_a_reply_without_a_list_of_jobs_is_not_taken_for_an_empty_list(server, client):
+    server.will(reply(200, {"data": {"count": 0}}))
+
+    with pytest.raises(OutcomeUnknown, match="no list of jobs") as caught:
+        client.jobs(20)
+    assert caught.value.code == "unreadable_reply"
+
+
 # --- The account ----------------------------------------------------------------------------
 
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from renders.replies import (
     MAX_TEXT,
+    ListedJob,
     clean_text,
     is_about,
     read_accepted,
     read_balance,
     read_error,
     read_named_job,
+    read_jobs,
     read_record_fault,
     read_result,
     read_status,
@@ -525,6 +527,53 @@ def test_an_error_text_keeps_the_path_of_an_address():
     assert message == "Cannot read https://media.example/a.png?[removed]"
 
 
+# --- The list of jobs ---------------------------------------------------------------------
+
+ONE = {"id": "job_1", "type": "image_generation", "status": "Queued", "created_at": "2026-05-04"}
+TWO = {"id": "job_2", "prompt": "a fox", "result_url": SIGNED}
+LISTED = [
+    ListedJob("job_1", "image_generation", "queued", "2026-05-04"),
+    ListedJob("job_2", "", "", ""),
+]
+
+
+@pytest.mark.parametrize(
+    "entries", [[ONE, TWO], [{"job": ONE}, {"job": TWO}]], ids=["jobs", "jobs in objects"]
+)
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda entries: {"data": {"jobs": entries}},
+        lambda entries: {"jobs": entries},
+        lambda entries: {"data": entries},
+        lambda entries: entries,
+    ],
+    ids=["in the envelope", "without the envelope", "as the data", "as the reply"],
+)
+def test_jobs_are_read_from_every_shape_of_a_list(wrap, entries):
+    assert read_jobs(wrap(entries)) == LISTED
+
+
+@pytest.mark.parametrize(
+    "entry", [None, 7, "job_3", [], {}, {"id": 3}, {"id": ""}, {"job": {"id": None}}], ids=repr
+)
+def test_entries_that_name_no_job_are_skipped(entry):
+    assert read_jobs({"data": {"jobs": [entry, ONE]}}) == LISTED[:1]
+
+
+def test_an_empty_list_holds_no_jobs():
+    assert read_jobs({"data": {"jobs": []}}) == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [None, 7, "jobs", {}, {"data": {}}, {"data": None}, {"jobs": {}}, {"jobs": [{"name": "x"}]}],
+    ids=repr,
+)
+def test_a_reply_that_holds_no_readable_list_is_no_empty_list(payload):
+    assert read_jobs(payload) is None
+
+
 # --- Any bytes ----------------------------------------------------------------------------
 
 
@@ -557,7 +606,7 @@ NAMES = st.sampled_from(
         *("id", "job_id", "request_id", "status", "sume_status", "terminal", "result_ready"),
         *("next_poll_after_seconds", "queue_capacity_remaining", "billable_amount_usd_micros"),
         *("errors", "path", "code", "message", "public_reason", "retryable", "idempotency_hit"),
-        *("url", "type", "content_type", "unknown"),
+        *("url", "type", "content_type", "jobs", "created_at", "unknown"),
     ]
 )
 JSON = st.recursive(
@@ -572,6 +621,9 @@ JSON = st.recursive(
     max_leaves=40,
 )
 LONGEST = {
+    "id": 200,
+    "status": 50,
+    "created_at": 50,
     "job_id": 200,
     "sume_status": 50,
     "code": 100,
@@ -624,6 +676,7 @@ def test_no_json_raises_and_all_that_is_read_can_be_stored(payload):
         read_result,
         read_record_fault,
         read_error,
+        read_jobs,
     ):
         assert_storable(read(payload))
     is_about(payload, "job_1")

@@ -159,6 +159,17 @@ def test_lists_events_and_balance_are_there(start):
     assert caller.get("/v1/jobs?limit=many").status_code == 422
 
 
+def test_the_list_of_jobs_is_as_long_as_asked_for_and_begins_with_the_newest(start):
+    _, caller = start()
+    ids = [caller.job(f"key-{number}") for number in range(3)]
+
+    for limit, listed in ((1, ids[2:]), (2, ids[:0:-1]), (1000, ids[::-1])):
+        jobs = caller.get(f"/v1/jobs?limit={limit}").json()["data"]["jobs"]
+        assert [job["id"] for job in jobs] == listed
+        assert {"type", "status", "created_at"} <= set(jobs[0])
+    assert [caller.get(f"/v1/jobs?limit={limit}").status_code for limit in (0, 1001)] == [422, 422]
+
+
 def test_the_first_page_says_that_it_is_a_stand_in(start):
     _, caller = start()
     assert "stand-in" in caller.get("/", headers={"Authorization": ""}).text
