@@ -47,6 +47,8 @@ from renders.states import Sort
 from renders.workspaces import Workspace
 
 T = TypeVar("T")
+# The code of `Closed` where only the limit of this second keeps a read from being sent.
+USED_UP = "read_budget"
 logger = logging.getLogger(__name__)
 
 # Takes what is left of so many, and says how much that was.
@@ -109,7 +111,7 @@ def admit(workspace: str, wanted: int) -> Admission:
     if not count:
         closed = Closed(
             "More reads than Sume allows in a minute.",
-            code="read_budget",
+            code=USED_UP,
             until=_next_span(limits, now),
         )
         return Admission(closed=closed)

@@ -285,6 +285,7 @@ FORBIDDEN = {
     "reader": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
     "reading": {"celery", "kombu", "redis", "requests", "renders.signals", "renders.tasks"},
     "budget": {"renders.models.RenderJob", "renders.client", "celery", "kombu", "requests"},
+    "reconciliation": {"celery", "kombu", "redis", "requests", "renders.client", "renders.tasks"},
     "recording": {"celery", "kombu", "redis", "requests", "renders.client", "renders.due"},
     "running": {"celery", "kombu", "redis", "requests", "renders.scheduling", "renders.tasks"},
     "sortedset": {"renders.models", "renders.conf", "django", "celery", "kombu", "requests"},
