@@ -72,6 +72,17 @@ def batch(text: str) -> int:
     return _checked(int, text, lambda value: 1 <= value <= 10_000, "a whole number from 1 to 10000")
 
 
+def some_or_none(text: str) -> int:
+    """An argparse type: 0 to 10,000."""
+    return _checked(int, text, lambda value: 0 <= value <= 10_000, "a whole number from 0 to 10000")
+
+
+def hours(text: str) -> float:
+    """An argparse type: a time in hours, above 0."""
+    wanted = "a number of hours above 0, at most 100000"
+    return _checked(float, text, lambda value: 0 < value <= 100_000, wanted)
+
+
 def days(text: str) -> int:
     """An argparse type: an age in days, 0 for never."""
     wanted = "a number of days from 1 to 36500, or 0 for never"

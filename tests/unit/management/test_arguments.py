@@ -18,6 +18,10 @@ TAKEN = [
     (arguments.slots, "1", 1),
     (arguments.slots, "100000", 100_000),
     (arguments.batch, "10000", 10_000),
+    (arguments.some_or_none, "0", 0),
+    (arguments.some_or_none, "10000", 10_000),
+    (arguments.hours, "0.5", 0.5),
+    (arguments.hours, "100000", 100_000.0),
     (arguments.share, "0", 0.0),
     (arguments.share, "1", 1.0),
 ]
@@ -36,6 +40,10 @@ REFUSED = [
     (arguments.slots, "9" * 5000, "must be a whole number from 1 to 100000, not"),
     # SQLite takes so many values in a statement and no more.
     (arguments.batch, "10001", "must be a whole number from 1 to 10000, not '10001'"),
+    (arguments.some_or_none, "-1", "must be a whole number from 0 to 10000, not '-1'"),
+    (arguments.some_or_none, "9" * 5000, "must be a whole number from 0 to 10000, not"),
+    (arguments.hours, "0", "must be a number of hours above 0, at most 100000, not '0'"),
+    (arguments.hours, "100001", "must be a number of hours above 0, at most 100000, not '100001'"),
     # In UTC, which databases ask for, these are before the first year and after the last one.
     (arguments.moment, "0001-01-01T00:00+05:00", "must be like 2026-01-31 or"),
     (arguments.moment, "9999-12-31T23:59-10:00", "must be like 2026-01-31 or"),
