@@ -98,6 +98,7 @@ def compare(workspace: str, sume: Clients, *, limit: int, hours: float, checks: 
     for part in unlisted:
         found = part.values_list("pk", "sume_job_id", "kind", "status")
         to_check += [AcceptedRender(*row) for row in found[: checks - len(to_check)]]
+    missing = sum(part.count() for part in unlisted)  # other processes may delete meanwhile
     ends_at = _end_of(listed)
     sending = rows.filter(status=Status.SUBMITTING).count()
     return Comparison(
@@ -107,7 +108,7 @@ def compare(workspace: str, sume: Clients, *, limit: int, hours: float, checks: 
         reaches_back=ends_at is not None and ends_at < since,
         without_row=[job for job in jobs.values() if job.id not in named],
         unlisted=to_check,
-        unchecked=sum(part.count() for part in unlisted) - len(to_check),
+        unchecked=max(0, missing - len(to_check)),
         unsent=rows.waiting().count() + rows.filter(HELD).count() + sending,
         unsure=rows.unsure().count(),
     )
