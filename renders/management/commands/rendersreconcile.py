@@ -11,7 +11,15 @@ from rich.text import Text
 from renders import reconciliation, standing, workspaces
 from renders.connections import sume
 from renders.demo.terminal import console_on, one_line
-from renders.exceptions import BackOff, Closed, OutcomeUnknown, Paused, Rejected, SumeError
+from renders.exceptions import (
+    BackOff,
+    Closed,
+    OutcomeUnknown,
+    Paused,
+    Rejected,
+    SumeError,
+    Unreachable,
+)
 from renders.health.work import counted
 from renders.management import arguments
 from renders.management.bars import bar_on
@@ -211,6 +219,8 @@ def _said(error: SumeError) -> str:
         advice = f"Reads are paused{until}; the gate's page in the admin says why. Then try again."
     elif isinstance(error, Paused):
         advice = "Set the right key, or mend the account at Sume. Then try again."
+    elif isinstance(error, Unreachable):
+        advice = "Check SUME_BASE_URL and the network; `python manage.py rendersdoctor` says more."
     elif isinstance(error, BackOff):
         advice = f"Try again in {error.retry_after or PAUSE_SECONDS:g} s."
     elif isinstance(error, OutcomeUnknown):
