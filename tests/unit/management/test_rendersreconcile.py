@@ -295,7 +295,7 @@ def test_one_account_that_fails_does_not_hide_another(sume, acme):
 
     assert status == 2
     assert "1 job without a render" in out
-    assert errors.startswith("The workspace acme was not compared. No answer from Sume")
+    assert errors.startswith("The workspace acme was not compared. Sume cannot be reached")
 
 
 # --- What goes wrong ----------------------------------------------------------------------
