@@ -38,7 +38,7 @@ class Meter:
 # Histograms keep their sums in millionths of a second.
 MILLIONTHS = 1_000_000
 KINDS = [str(kind) for kind in Kind]
-ERRORS = ["back_off", "paused", "unknown", "refused"]
+ERRORS = ["back_off", "unreachable", "paused", "unknown", "refused"]
 
 COUNTERS: dict[str, Meter] = {
     "submits": Meter(

@@ -139,8 +139,8 @@ def read_named_job(payload: Any) -> Accepted | None:
 def is_about(payload: Any, job_id: str) -> bool:
     """Whether a reply is about this job, or names none."""
     data = _data(payload)
-    named = [clean_text(data.get("job_id")), clean_text(_object(data.get("job")).get("id"))]
-    request_id = clean_text(data.get("request_id"))
+    named = [_first_text(data.get("job_id")), _first_text(_object(data.get("job")).get("id"))]
+    request_id = _first_text(data.get("request_id"))
     if request_id.startswith("job_"):  # else it may be that of the HTTP request
         named.append(request_id)
     return job_id in named or not any(named)

@@ -11,6 +11,9 @@ All are sent with `sender=RenderJob, render=<RenderJob>`.
     render's status: the transaction is rolled back, the failure shows in the render's timeline,
     and all receivers run again later.
 
+    A render whose outcome was unknown and that a person sends again with its own key ends once
+    more: `render_failed` first, then the signal of how it really ended.
+
 `render_submitted`
     Sent after Sume accepted the render. For information: it is skipped if the worker dies at
     that moment, and a receiver that raises is only logged.

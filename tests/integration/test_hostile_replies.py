@@ -225,9 +225,11 @@ def bring_home(render: RenderJob, liar: Liar) -> None:
     for operation in ("submit", "result", "cancel"):
         liar.good(operation)
     liar.says["record"] = 200, filled({"job": JOB}, b"")
-    liar.good("status", "completed")
     for step in (engine.submit, engine.poll, engine.finish):
         let_go_on(render)
+        # A reply about another job would be no answer.
+        job = {**JOB, "id": render.sume_job_id or JOB["id"]}
+        liar.says["status"] = 200, filled({**GOOD["completed"], "job": job}, b"")
         step(render)
     assert render.is_terminal
     assert render.handled_at

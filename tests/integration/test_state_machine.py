@@ -229,8 +229,9 @@ class Renders(RuleBasedStateMachine):
     def die_while_sending(self, number: int) -> None:
         """Sume has the request; the worker dies before it hears so."""
         render = self._any(number)
-        if RenderJob.objects.claim(render.pk, timezone.now(), "default"):
-            frozen = submission.frozen(render.pk)
+        if RenderJob.objects.claim(render.pk, now := timezone.now(), "default"):
+            frozen = submission.frozen(render.pk, now)
+            assert frozen
             try:
                 self.sume.submit(frozen.request_path, frozen.request_body, frozen.idempotency_key)
             except SumeError:
