@@ -10,9 +10,9 @@ from django.http.request import validate_host
 from django.utils.encoding import force_str
 
 from renders import workspaces
-from renders.checks.hosts import host_of, is_inner
 from renders.checks.sume import is_stand_in
 from renders.conf import conf
+from renders.hosts import host_of, is_inner
 
 SHORTEST_KEY, FEWEST_CHARACTERS = 32, 10
 # What examples write, and what `startproject` makes.

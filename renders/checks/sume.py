@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from renders import workspaces
-from renders.checks.hosts import host_of, is_inner
 from renders.conf import conf
+from renders.hosts import host_of, is_inner
 
 
 def is_stand_in() -> bool:

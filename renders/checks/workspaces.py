@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from renders import workspaces
-from renders.checks.hosts import host_of, is_inner
 from renders.conf import conf
+from renders.hosts import host_of, is_inner
 from renders.secrets_file import secrets_file
 
 
