@@ -69,6 +69,12 @@ def names() -> list[str]:
     return [DEFAULT, *sorted({*conf.WORKSPACES, *_from_file()} - {DEFAULT})]
 
 
+def every() -> list[Workspace]:
+    """All workspaces, the default one first; the settings are read once for all."""
+    told, kept = {**conf.WORKSPACES, DEFAULT: _own()}, _from_file()
+    return [_made(name, told.get(name, {}), kept.get(name, Secrets())) for name in names()]
+
+
 def several() -> bool:
     """Whether there is more than the default one: only then do people read of workspaces."""
     return len(names()) > 1

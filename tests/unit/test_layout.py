@@ -262,6 +262,7 @@ FORBIDDEN = {
     "replies": {"requests", "celery", "redis", "renders.models"},
     "client": {"renders.models", "renders.conf", "django.conf", "celery", "redis"},
     "addresses": {"renders", "django", "celery", "redis", "requests"},
+    "destination": {"renders.models", "renders.client", "celery", "redis", "requests"},
     "hosts": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "downloads": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "formats": {"renders", "django", "celery", "redis", "requests"},

@@ -49,6 +49,7 @@ def test_a_workspace_has_what_is_said_of_it_and_else_what_the_app_uses(told):
     assert (acme.base_url, acme.prices) == ("https://own.example", {"image": 90_000})
     # Neither the key nor the plan of another.
     assert (beta.api_key, beta.writes_per_minute) == ("", 120)
+    assert workspaces.every() == [workspaces.get(name) for name in workspaces.names()]
 
 
 def test_one_that_is_not_configured_has_no_key_at_all(told):
@@ -78,6 +79,7 @@ def test_the_file_goes_before_the_settings_and_can_name_others(told, tmp_path):
     told(WORKSPACES={"acme": ACME}, SECRETS_FILE=str(path))
 
     assert workspaces.names() == ["default", "acme", "zeta"]
+    assert workspaces.every() == [workspaces.get(name) for name in workspaces.names()]
     keys = [workspaces.get(name).api_key for name in workspaces.names()]
     assert keys == ["file-key", "acme-key", "zeta-key"]
 
