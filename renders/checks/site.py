@@ -9,9 +9,9 @@ from django.db import connection
 from django.http.request import validate_host
 from django.utils.encoding import force_str
 
-from renders import workspaces
-from renders.checks.sume import is_stand_in
+from renders import destination, workspaces
 from renders.conf import conf
+from renders.destination import Billing
 from renders.hosts import host_of, is_inner
 
 SHORTEST_KEY, FEWEST_CHARACTERS = 32, 10
@@ -94,11 +94,8 @@ def _debug_faults() -> Iterator[CheckMessage]:
     """Pages that show code and settings are for a developer alone. A tunnel's name is no proof."""
     if not _has_public_name():
         return
-    if (
-        workspaces.get(workspaces.DEFAULT).api_key
-        and not is_stand_in()
-        and _database_is_elsewhere()
-    ):
+    own = destination.of(workspaces.get(workspaces.DEFAULT))
+    if own.has_key and own.billing is not Billing.STAND_IN and _database_is_elsewhere():
         yield Error(
             "DEBUG is on in production: a public name, Sume's key and a database elsewhere. "
             "Every error would show code and settings to anybody.",

@@ -1,18 +1,15 @@
-"""How Sume is reached."""
+"""How Sume is reached, and whether it is Sume."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 
-from renders import workspaces
+from renders import destination, workspaces
 from renders.conf import conf
-from renders.hosts import host_of, is_inner
-
-
-def is_stand_in() -> bool:
-    """Whether `BASE_URL` leads to this machine or a network of one's own."""
-    return is_inner(host_of(conf.BASE_URL))
+from renders.destination import Billing, Destination
 
 
 def faults() -> Iterator[CheckMessage]:
@@ -20,26 +17,67 @@ def faults() -> Iterator[CheckMessage]:
     if not workspaces.get(workspaces.DEFAULT).api_key:
         yield Warning(
             "No API key for Sume is set: nothing can be submitted.",
-            hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set any key.",
+            hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set what it prints.",
             id="renders.W001",
         )
-    if not (conf.BASE_URL.startswith(("https://", "http://")) and host_of(conf.BASE_URL)):
+    own = destination.of(workspaces.get(workspaces.DEFAULT)).billing
+    if own is Billing.NOWHERE:
         yield Error(
             "SUME_BASE_URL is not an http or https address.",
             hint="For instance https://api.sume.com.",
             id="renders.E006",
         )
-    elif settings.DEBUG:
-        return
-    elif is_stand_in():
-        yield Warning(
-            "SUME_BASE_URL leads to this machine or a private network: to a stand-in, not to Sume.",
-            hint="Take SUME_BASE_URL out of the environment to have renders made (and billed).",
-            id="renders.W007",
-        )
-    elif conf.BASE_URL.startswith("http://"):
+    elif own is not Billing.STAND_IN and conf.BASE_URL.startswith("http://") and not settings.DEBUG:
         yield Error(
             "SUME_BASE_URL is not https: the API key would cross the internet in the clear.",
             hint="Write https://, or take SUME_BASE_URL out of the environment.",
             id="renders.E026",
         )
+    yield from _surprises()
+
+
+def _surprises() -> Iterator[CheckMessage]:
+    """A stand-in in production; Sume on a developer's machine."""
+    stand_ins = _places(Billing.STAND_IN)
+    if stand_ins and not settings.DEBUG:
+        yield Warning(
+            f"Renders go to {stand_ins}, on this machine or a private network: "
+            "to a stand-in, not to Sume.",
+            hint="Take SUME_BASE_URL out of the environment (in a project of your own, BASE_URL "
+            "out of RENDERS) to have renders made and billed.",
+            id="renders.W007",
+        )
+    billed = _places(Billing.BILLED, with_key=True)
+    if billed and settings.DEBUG:
+        yield Warning(
+            f"DEBUG is on, and renders go to {billed}: every render is billed.",
+            hint="To try without a bill, run `manage.py sumesandbox` and set what it prints.",
+            id="renders.W068",
+        )
+
+
+@register("renders", Tags.security, deploy=True)
+def check_destination(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Before a deploy, a person reads where renders will go."""
+    try:
+        known = destination.destinations()
+    except ImproperlyConfigured:
+        return []  # another check names it
+    return [
+        Info(
+            f"Renders go to {one.words}.",
+            hint="If you mean another host, set SUME_BASE_URL (in a project of your own, BASE_URL "
+            "in RENDERS), or take it out for Sume.",
+            id="renders.I069",
+        )
+        for one in known
+    ]
+
+
+def _places(billing: Billing, *, with_key: bool = False) -> str:
+    """The hosts that bill so, with commas between."""
+
+    def wanted(one: Destination) -> bool:
+        return one.billing is billing and (one.has_key or not with_key)
+
+    return ", ".join(one.place for one in destination.destinations() if wanted(one))

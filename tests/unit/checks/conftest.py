@@ -7,6 +7,13 @@ import pytest
 
 KEY = "nPzX4vYqk8LrT2wBd7MfHs9JcVgA3eUxQ5yK"
 GOOD = {"API_KEY": "sk-key", "BASE_URL": "https://api.sume.com"}
+STAND_IN = "http://127.0.0.1:8999"
+
+
+def turn_on_debug(settings):
+    """As on a developer's machine, with the stand-in, so that nothing is billed."""
+    settings.DEBUG = True
+    settings.RENDERS = {**settings.RENDERS, "BASE_URL": STAND_IN}
 
 
 @pytest.fixture(autouse=True)

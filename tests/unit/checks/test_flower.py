@@ -5,7 +5,7 @@ from django.core.checks import Error, Warning
 
 from renders.checks import check_settings
 
-from .conftest import GOOD
+from .conftest import GOOD, turn_on_debug
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  (nothing listens there)
 
@@ -26,7 +26,7 @@ def test_an_open_api_is_an_error(settings, monkeypatch, word):
         )
     ]
 
-    settings.DEBUG = True
+    turn_on_debug(settings)
     assert found() == []
 
 

@@ -5,7 +5,7 @@ from django.core.checks import Error
 
 from renders.checks import check_settings
 
-from .conftest import GOOD
+from .conftest import GOOD, turn_on_debug
 
 FILES = "django.core.files.storage.FileSystemStorage"
 STATIC = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
@@ -32,7 +32,7 @@ def test_files_without_a_folder_are_an_error(settings):
         )
     ]
 
-    settings.DEBUG = True
+    turn_on_debug(settings)
     assert found() == []
 
 

@@ -74,7 +74,9 @@ def test_its_commands_lead_to_a_site_that_no_check_objects_to(run, tmp_path):
     done = run(check)
 
     assert done.returncode == 0, done.stderr
-    assert "System check identified no issues (0 silenced)." in done.stdout + done.stderr
+    told = done.stdout + done.stderr
+    assert "(renders.I069) Renders go to api.sume.com: every render is billed." in told
+    assert "System check identified 1 issue (0 silenced)." in told
     assert "static file" in done.stdout
     assert (tmp_path / "staticfiles/renders/renders.css.gz").is_file()
 
