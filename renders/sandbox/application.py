@@ -23,8 +23,9 @@ logger = logging.getLogger(__name__)
 WELCOME = """This is a stand-in for the Sume API (a sandbox). It makes no real pictures and bills
 nothing. Any API key that is not empty is let in, unless it was started with one of its own.
 
-Point the app at it with SUME_BASE_URL=<this address> and SUME_API_KEY=anything, and let it fetch
-media there with RENDERS_MEDIA_PRIVATE_HOSTS=<the host of it>.
+Point the app at it: in its own repository's project by the environment, SUME_BASE_URL=<this
+address> SUME_API_KEY=anything RENDERS_MEDIA_PRIVATE_HOSTS=<the host of it>; in a project of your
+own by its settings, RENDERS |= {"BASE_URL": …, "API_KEY": …, "MEDIA_PRIVATE_HOSTS": …}.
 
 GET    /_sandbox/ledger   what was billed, read and posted, as JSON
 GET    /_sandbox/faults   the faults that are still to come

@@ -3,6 +3,8 @@
 import argparse
 import contextlib
 import errno
+import json
+import shlex
 import signal
 import threading
 import time
@@ -24,6 +26,12 @@ from renders.management.arguments import (
 from renders.sandbox import Options, Sandbox
 
 DEFAULTS = Options()
+# What the app's settings are called in the environment of this repository's project.
+VARIABLES = {
+    "BASE_URL": "SUME_BASE_URL",
+    "API_KEY": "SUME_API_KEY",
+    "MEDIA_PRIVATE_HOSTS": "RENDERS_MEDIA_PRIVATE_HOSTS",
+}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -135,13 +143,19 @@ class Command(BaseCommand):
             raise CommandError(_advice(error, address)) from error
 
     def _greet(self, url: str, options: dict[str, Any]) -> None:
-        key = "<the key you gave>" if options["key"] else "anything"
+        own = {
+            "BASE_URL": url,
+            "API_KEY": "<the key you gave>" if options["key"] else "anything",
+            "MEDIA_PRIVATE_HOSTS": urlsplit(url).hostname,
+        }
         self._say(f"The Sume sandbox is listening on {url}")
         self._say("It is a stand-in: it makes no real pictures, and nothing is billed.")
-        self._say(f"Point the app at it:  SUME_BASE_URL={url} SUME_API_KEY={key}")
-        self._say(
-            f"and let it fetch media there:  RENDERS_MEDIA_PRIVATE_HOSTS={urlsplit(url).hostname}"
-        )
+        self._say("For this repository's project, set in the environment:")
+        variables = (f"{VARIABLES[name]}={shlex.quote(str(value))}" for name, value in own.items())
+        self._say(f"  {' '.join(variables)}")
+        self._say("For a project of your own, add to its settings, below RENDERS:")
+        self._say(f"  RENDERS |= {json.dumps(own)}")
+        self._say("Restart the app. To make sure: `python manage.py rendersdoctor` names the host.")
         self._say("Stop it with Ctrl-C.")
 
     def _say(self, line: str) -> None:

@@ -1,17 +1,24 @@
 """`manage.py sumesandbox` as a process."""
 
+import io
 import os
 import re
+import runpy
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError
 
+from renders import addresses
+from renders.conf import conf
+from renders.destination import Billing, destinations
 from renders.management.commands.sumesandbox import Command
 from renders.sandbox import Sandbox
 
@@ -61,9 +68,52 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
         process.wait(timeout=10)
     assert "stand-in" in rest and "nothing is billed" in rest
     assert f"SUME_BASE_URL={url} SUME_API_KEY=" in rest
+    assert f'RENDERS |= {{"BASE_URL": "{url}", ' in rest
     assert "right" not in first + rest
     assert "Stopped." in rest
     assert (process.returncode, "Traceback" in errors) == (0, False)
+
+
+def printed(url: str, beginning: str, key: str | None = None) -> str:
+    """The line that begins so, of those that it prints once it listens."""
+    out = io.StringIO()
+    Command(stdout=out)._greet(url, {"key": key})
+    [line] = [line.strip() for line in out.getvalue().splitlines() if beginning in line]
+    return line
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8999", "http://[::1]:8999"])
+def test_what_it_prints_for_the_environment_leads_this_project_there(monkeypatch, url):
+    for word in shlex.split(printed(url, "SUME_BASE_URL=")):
+        monkeypatch.setenv(*word.split("=", 1))
+
+    told = runpy.run_path(str(ROOT / "project/settings.py"))["RENDERS"]
+
+    assert (told["BASE_URL"], told["API_KEY"]) == (url, "anything")
+    assert told["MEDIA_PRIVATE_HOSTS"] == urlsplit(url).hostname
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8999", "http://[::1]:8999"])
+def test_what_it_prints_for_settings_leads_an_own_project_there(settings, monkeypatch, url):
+    monkeypatch.delenv("SUME_BASE_URL", raising=False)
+    own = {"RENDERS": {"API_KEY": "sk-real", "REDIS_URL": "redis://own/0"}}
+
+    exec(printed(url, "RENDERS |= "), own)  # noqa: S102  (as a person pastes it)
+    settings.RENDERS = own["RENDERS"]
+
+    assert (url, "anything", "redis://own/0") == (conf.BASE_URL, conf.API_KEY, conf.REDIS_URL)
+    assert addresses.find(urlsplit(url).hostname, 8999, conf.private_hosts)
+    assert [one.billing for one in destinations()] == [Billing.STAND_IN]
+
+
+def test_a_key_that_it_was_given_is_not_printed():
+    for beginning in ("SUME_BASE_URL=", "RENDERS |= "):
+        line = printed("http://127.0.0.1:8999", beginning, key="s3cret")
+        assert "s3cret" not in line and "<the key you gave>" in line
+
+
+def test_it_prints_how_to_make_sure():
+    assert "rendersdoctor" in printed("http://127.0.0.1:8999", "To make sure")
 
 
 def test_a_busy_port_says_what_to_do():
