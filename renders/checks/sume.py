@@ -1,5 +1,6 @@
 """How Sume is reached, and whether it is Sume."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,7 +38,15 @@ def faults() -> Iterator[CheckMessage]:
 
 
 def _surprises() -> Iterator[CheckMessage]:
-    """A stand-in in production; Sume on a developer's machine."""
+    """A stand-in in production; Sume on a developer's machine; an address that nobody reads."""
+    own = destination.at(conf.BASE_URL)
+    given = os.environ.get("SUME_BASE_URL", "").strip()
+    if given and destination.at(given).host != own.host:
+        yield Warning(
+            f"SUME_BASE_URL in the environment is not used: renders go to {own.host}.",
+            hint="Have the settings read it into BASE_URL of RENDERS, or take it out.",
+            id="renders.W070",
+        )
     stand_ins = _places(Billing.STAND_IN)
     if stand_ins and not settings.DEBUG:
         yield Warning(

@@ -19,7 +19,7 @@ def turn_on_debug(settings):
 @pytest.fixture(autouse=True)
 def good_settings(settings, monkeypatch):
     for name in os.environ:
-        if name.startswith(("RENDERS_", "FLOWER_")):
+        if name.startswith(("RENDERS_", "FLOWER_", "SUME_")):
             monkeypatch.delenv(name)
     settings.RENDERS = dict(GOOD)
     settings.DEBUG = False

@@ -80,12 +80,27 @@ def test_sume_itself_in_debug_is_a_warning_with_its_host(settings):
     ]
 
 
-def test_an_own_project_that_reads_no_address_is_warned_in_debug(settings, monkeypatch):
+@pytest.mark.parametrize("debug", [True, False])
+def test_an_address_that_an_own_project_does_not_read_is_a_warning(settings, monkeypatch, debug):
     monkeypatch.setenv("SUME_BASE_URL", STAND_IN)
-    settings.DEBUG = True
+    settings.DEBUG = debug
     settings.RENDERS = {"API_KEY": "sk-key"}
 
-    assert [message.id for message in found()] == ["renders.W068"]
+    assert [message for message in found() if message.id != "renders.W068"] == [
+        Warning(
+            "SUME_BASE_URL in the environment is not used: renders go to api.sume.com.",
+            hint="Have the settings read it into BASE_URL of RENDERS, or take it out.",
+            id="renders.W070",
+        )
+    ]
+
+
+def test_an_address_that_is_read_is_no_warning(settings, monkeypatch):
+    monkeypatch.setenv("SUME_BASE_URL", f"{STAND_IN}/ ")
+    settings.DEBUG = True
+    settings.RENDERS = {**GOOD, "BASE_URL": STAND_IN}
+
+    assert found() == []
 
 
 def test_without_a_key_nothing_is_billed_in_debug_either(settings):
