@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import task_postrun, task_prerun
+from celery.signals import beat_init, celeryd_after_setup, task_postrun, task_prerun
 
 from renders import (
     beat_sign,  # noqa: F401 (beat imports tasks, and listens by this)
@@ -24,6 +24,7 @@ from renders import (
     pulse,
     saving,
     scheduling,
+    starting,
     submission,
     sweep,
     tallies,
@@ -42,6 +43,13 @@ PRUNE_SECONDS = 20.0
 
 
 _begun: dict[str, Any] = {}
+
+
+@celeryd_after_setup.connect
+@beat_init.connect
+def say_where_renders_go(**kwargs: Any) -> None:
+    """A worker and beat say it once their logs are set up, before the first task."""
+    starting.say_where_renders_go()
 
 
 @task_prerun.connect

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import close_old_connections
 
-from renders import scheduling
+from renders import scheduling, starting
 from renders.conf import conf
 from renders.connections import poll_leases, polls, sume
 from renders.due import SetQueue
@@ -40,6 +40,7 @@ class Command(BaseCommand):
                 f"RENDERS_SCHEDULER is {conf.SCHEDULER}: nothing comes into the sorted set. "
                 "Set it to sortedset for this command, the web server, the workers and beat."
             )
+        starting.say_where_renders_go()
         slots = arguments.use_slots(slots)
         reader = Reader(
             SetQueue(polls(), poll_leases()), sume, slots=slots, follow=scheduling.follow

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from renders import pruning
+from renders import pruning, starting
 from renders.conf import conf
 from renders.connections import sume
 from renders.daily import Daily
@@ -35,6 +35,7 @@ class Command(BaseCommand):
                 "or it looks for a broker at each new render."
             )
             settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
+        starting.say_where_renders_go()
         slots = arguments.use_slots(slots)
         listener = Listener()
         listener.start()

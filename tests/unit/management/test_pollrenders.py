@@ -104,7 +104,7 @@ def test_it_lives_through_an_outage_of_the_database(
 
     assert run()[-1] == "Ended."
     assert closed == [True]
-    assert caplog.messages == ["The database is away (OperationalError); again in a moment."]
+    assert caplog.messages[1:] == ["The database is away (OperationalError); again in a moment."]
 
 
 def test_a_fault_of_our_own_ends_it(reader: Any) -> None:
@@ -140,3 +140,12 @@ def test_it_leaves_signs_of_life(reader: Any) -> None:
     run()
 
     assert FakeReader.signs == ["pollrenders"]
+
+
+def test_it_says_where_renders_go(
+    reader: Any, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.RENDERS = {**settings.RENDERS, "BASE_URL": "https://api.sume.com"}
+    run()
+
+    assert caplog.messages == ["Renders go to api.sume.com: every render is billed."]

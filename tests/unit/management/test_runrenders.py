@@ -85,3 +85,10 @@ def test_it_runs_by_the_table_whatever_is_set_and_says_what_to_set(
         "or it looks for a broker at each new render."
     )
     assert FakeRunner.made[0].scheduler == "database"
+
+
+def test_it_says_where_renders_go(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    settings.RENDERS = {**settings.RENDERS, "BASE_URL": "https://api.sume.com"}
+    run()
+
+    assert caplog.messages == ["Renders go to api.sume.com: every render is billed."]
