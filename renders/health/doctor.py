@@ -28,7 +28,11 @@ def status_of(parts: list[Part]) -> int:
 def questions(*, offline: bool = False) -> list[Lane]:
     """What is asked, by server."""
     lanes: list[Lane] = [
-        [Probe("settings", machine.settings), Probe("versions", machine.versions)],
+        [
+            Probe("destination", outside.destinations),
+            Probe("settings", machine.settings),
+            Probe("versions", machine.versions),
+        ],
         _table(),
     ]
     if uses_redis():

@@ -41,6 +41,7 @@ def test_only_what_is_used_is_asked(settings, own, there, not_there):
     assert len(asked) == len(set(asked))
     offline = [probe.part for lane in doctor.questions(offline=True) for probe in lane]
     assert set(asked) - set(offline) == {"sume"}
+    assert "destination" in offline
 
 
 def test_every_finding_has_a_level_and_a_next_step():

@@ -24,6 +24,7 @@ def test_the_messages_of_the_checks_are_findings(monkeypatch, settings):
         Warning("Odd", id="x.W1"),
         Warning("Silenced.", id="x.W2"),
         Info("By the way.", id="x.I1"),
+        Info("Renders go to Sume: a part of its own says it.", id="renders.I069"),
     ]
     asked = []
     monkeypatch.setattr(machine, "run_checks", lambda **options: asked.append(options) or told)

@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 
 from renders.health import outside
+from renders.health.findings import Level
 from renders.sandbox import Sandbox
 
 
@@ -31,14 +32,21 @@ def test_a_key_that_is_taken_with_money_on_it_is_well(sandbox):
     found = outside.account()
 
     assert [one.code for one in found] == ["", ""]
-    assert found[0].said == "Sume takes the key; left to spend: 10,000.00 USD."
+    host = sandbox.url.removeprefix("http://")
+    assert found[0].said == f"{host} takes the key; left to spend: 10,000.00 USD."
+    assert found[1].said == f"The clock of {host} agrees with this machine's."
     assert not sandbox.ledger.bills
 
 
 def test_without_a_key_sume_is_not_asked(sandbox, settings):
     settings.RENDERS = {**settings.RENDERS, "API_KEY": ""}
 
-    assert codes() == ["key-missing"]
+    [found] = outside.account()
+
+    assert (found.code, found.said) == (
+        "key-missing",
+        f"No API key for {sandbox.url.removeprefix('http://')} is set.",
+    )
 
 
 def test_a_wrong_key_is_refused_and_not_shown(sandbox, settings):
@@ -74,12 +82,54 @@ def test_an_account_without_money_is_told(settings):
         assert codes()[0] == "no-credit"
 
 
-def test_a_sume_that_cannot_be_reached_is_told_without_its_address(settings):
-    settings.RENDERS = {**settings.RENDERS, "BASE_URL": "http://127.0.0.1:9"}
+def test_a_sume_that_cannot_be_reached_is_told_without_the_password_in_its_address(settings):
+    address = "http://ann:s3cret@127.0.0.1:9"
+    settings.RENDERS = {**settings.RENDERS, "BASE_URL": address}
 
     [found] = outside.account()
 
-    assert found.code == "sume-away" and "127.0.0.1" not in found.said
+    assert found.code == "sume-away" and found.said.startswith("127.0.0.1:9: ")
+    assert "s3cret" not in found.said
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "level"),
+    [
+        (
+            "https://api.sume.com",
+            "Renders go to api.sume.com: every render is billed.",
+            Level.OK,
+        ),
+        (
+            "http://127.0.0.1:8999",
+            "Renders go to 127.0.0.1:8999, a stand-in on this machine or a private network: "
+            "nothing is billed there unless it passes requests on to Sume.",
+            Level.OK,
+        ),
+        (
+            "https://sume.example.com",
+            "Renders go to sume.example.com, not Sume's own host: "
+            "ask whoever runs it whether it bills.",
+            Level.INFO,
+        ),
+    ],
+)
+def test_the_host_and_whether_it_bills_are_told_without_asking_it(settings, url, said, level):
+    settings.RENDERS = {**settings.RENDERS, "BASE_URL": url}
+
+    [found] = outside.destinations()
+
+    assert (found.said, found.level, found.advice) == (said, level, "")
+
+
+def test_the_account_of_each_workspace_is_told_with_its_host(sandbox, settings):
+    acme = {"BASE_URL": "http://localhost:9", "API_KEY": "sk"}
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": acme}}
+
+    said = [one.said for one in outside.account()]
+
+    assert said[0].startswith(f"default: {sandbox.url.removeprefix('http://')} takes the key")
+    assert said[-1].startswith("acme: localhost:9: ")
 
 
 @pytest.mark.parametrize(("shift", "code"), [(1.0, ""), (30.0, "clocks-apart")])
