@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
+from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from renders import workspaces
+from renders import destination, workspaces
 from renders.access import may_add
 from renders.artifacts import media
 from renders.conf import conf
+from renders.destination import Destination
 from renders.models import RenderJob
 from renders.states import OUTCOME_UNKNOWN, Status
 
@@ -39,6 +41,15 @@ EVENT_TITLES = {
     "finish postponed": "Finished later",
     "handled": "All done",
 }
+
+
+@register.simple_tag
+def destinations() -> list[Destination]:
+    """Where renders go; empty if the settings cannot be read, so that a page of errors is shown."""
+    try:
+        return destination.destinations()
+    except ImproperlyConfigured:
+        return []
 
 
 @register.filter
