@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from renders import destination
+from renders.conf import Conf
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.environment import (
     child_environment,
@@ -150,8 +152,8 @@ class Stack:
     def _settle_sume(self, sandbox: Server | None) -> None:
         address = self._own.get("SUME_BASE_URL", "")
         if not sandbox:
-            where = address or "the real API"
-            self._say("Sume", f"{where}, with your SUME_API_KEY: every render costs money")
+            where = destination.at(address or Conf.BASE_URL.default).words
+            self._say("Sume", f"{where} (SUME_API_KEY is set)")
             return
         sandbox.wait()
         key = f"sandbox-{secrets.token_urlsafe(16)}"

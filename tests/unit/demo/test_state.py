@@ -107,7 +107,7 @@ def test_a_public_name_is_no_fault_of_the_demo_and_a_file_is_not_read_again(tmp_
         given = {"DJANGO_SILENCED_SYSTEM_CHECKS": own, "DJANGO_ENV_FILE": "/etc/renders.env"}
         environment = child_environment(given, state, "project.settings")
         found = environment["DJANGO_SILENCED_SYSTEM_CHECKS"]
-        assert found == f"{silenced}renders.E030,renders.W031"
+        assert found == f"{silenced}renders.E030,renders.W031,renders.W068"
         assert environment["DJANGO_ENV_FILE"] == ""
 
 
