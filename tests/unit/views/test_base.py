@@ -1,4 +1,4 @@
-"""What all pages share: at their foot, staff read where renders go, and whether that bills."""
+"""What all pages share: in the footer, staff read where renders go, and whether that bills."""
 
 import re
 from html import unescape
