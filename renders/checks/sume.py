@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from renders import destination, workspaces
@@ -65,7 +65,7 @@ def _surprises() -> Iterator[CheckMessage]:
         )
 
 
-@register("renders", Tags.security, deploy=True)
+@register("renders", deploy=True)
 def check_destination(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Before a deploy, a person reads where renders will go."""
     try:
