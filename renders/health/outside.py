@@ -10,7 +10,7 @@ from renders import destination, workspaces
 from renders.client import SumeClient
 from renders.conf import conf
 from renders.destination import Billing
-from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError
+from renders.exceptions import BackOff, OutcomeUnknown, Paused, SumeError, Unreachable
 from renders.health import clocks
 from renders.health.findings import Finding, Level
 from renders.workspaces import Workspace
@@ -50,10 +50,10 @@ def _account(workspace: Workspace) -> list[Finding]:
     except Paused as error:
         code = "no-credit" if error.status == NO_MONEY else "key-refused"
         return [Finding(_said(host, error), code)]
+    except (OutcomeUnknown, Unreachable) as error:
+        return [Finding(_said(host, error), "sume-away")]
     except BackOff as error:
         return [Finding(_said(host, error), "sume-busy")]
-    except OutcomeUnknown as error:
-        return [Finding(_said(host, error), "sume-away")]
     except SumeError:
         return [Finding(f"{host} answers, and does not tell the balance.")]
     found = []
