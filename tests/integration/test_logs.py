@@ -14,10 +14,12 @@ OURS = ("renders.", "celery.app.trace", "celery.worker.strategy")
 
 
 def lines(text: str) -> list[dict[str, Any]]:
-    """The JSON lines among what was written, those of the life of renders; a sweep is of many."""
+    """The JSON lines among what was written, those of the life of renders; a sweep is of many,
+    a start of none.
+    """
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     ours = [line for line in found if line["logger"].startswith(OURS)]
-    return [line for line in ours if line["logger"] != "renders.sweep"]
+    return [line for line in ours if line["logger"] not in {"renders.sweep", "renders.starting"}]
 
 
 @ON_POSTGRESQL
