@@ -142,6 +142,13 @@ def assert_by_index(plans: list[Plan], most: float = MOST_READ) -> None:
 # --- What workers ask -----------------------------------------------------------------------
 
 
+def asked_again(row):
+    names = ("prompt", "kind", "model", "params", "reference")
+    return services.create_render(
+        user=row.created_by, **{name: getattr(row, name) for name in names}
+    )
+
+
 def some(**which: Any) -> Any:
     """One of the newest of that sort."""
     return RenderJob.objects.filter(**which)[9:10].get()
@@ -187,9 +194,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "a read at once": lambda: checking.ask([some(status=Status.SUBMITTED).pk]),
     "an event": an_event_comes,
     "a new render": lambda: services.create_render("a fox", reference="order-new"),
-    "a known reference": lambda: services.create_render(
-        some(reference__isnull=False).prompt, reference=some(reference__isnull=False).reference
-    ),
+    "a known reference": lambda: asked_again(some(reference__isnull=False)),
     "an end without Sume": lambda: RenderJob.objects.take_unfinished(timezone.now(), 60),
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),
     "the gate's page": lambda: standing.figures("default"),
