@@ -9,7 +9,7 @@ from typing import Any
 
 from renders import workspaces
 from renders.models import RenderJob
-from renders.states import Status
+from renders.states import OUTCOME_UNKNOWN, Status
 from tests.drive.mayhem import Diary
 from tests.drive.stack import POLL_SECONDS, Stack
 from tests.effects.models import Effect
@@ -100,6 +100,8 @@ class Accounts:
         if row.status == Status.CANCELED and row.pk in self._diary.canceled:
             return ""
         if row.prompt.startswith("REJECT") and row.status == Status.FAILED:
+            if row.error_code == OUTCOME_UNKNOWN and row.outcome_unknown_at:
+                return ""  # an earlier try got no clear answer: nobody can know
             # The second is all that is known where a fault has spoilt the refusal's body.
             return "" if row.error_code in REFUSED else f"failed as {row.error_code}, not refused"
         return f"{row.status} ({row.error_code}), and Sume never had it"
