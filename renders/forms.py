@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from renders import choosing, services
+from renders.bodies import FIELDS
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
 from renders.references import door
@@ -44,6 +45,14 @@ def add_workspaces(form: Any) -> None:
             required=False,
             help_text="The Sume account that makes it and is billed.",
         )
+
+
+def field_of(error: InvalidRender, form: forms.Form) -> str:
+    """The form's field where an error of the request is shown."""
+    own = error.field.removeprefix("params.")
+    if own == error.field or (own in FIELDS and own in form.fields):
+        return own
+    return "params"
 
 
 class ParamsBoundField(forms.BoundField):
@@ -118,7 +127,7 @@ class TokenForm(forms.Form):
         data = self.cleaned_data
         fields = {name: data[name] for name in request_fields() if name in data}
         for error in request_errors(fields):
-            self.add_error(error.field, error.message)
+            self.add_error(field_of(error, self), error.message)
         if "token" in self.errors:
             self._renew_token()
         if not (self.errors or fields.get("workspace")):

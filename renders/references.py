@@ -13,9 +13,9 @@ from uuid import UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
+from renders.bodies import SHAPES
 from renders.conf import conf
 from renders.models import Installation, RenderJob
-from renders.states import WITH_MODEL
 
 # Rows, or values, in one statement: SQLite takes only so many.
 ROWS = 2_000
@@ -67,7 +67,7 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
     if render.erased_at:
         return True
     told = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
-    if request["kind"] in WITH_MODEL:
+    if SHAPES[request["kind"]].takes_model:
         told.append("model")
     asked = {name: request[name] for name in told}
     same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)

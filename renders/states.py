@@ -16,10 +16,6 @@ class Kind(models.TextChoices):
     """A clip in which an avatar speaks or acts."""
 
 
-# The kinds that are made by a model which the request names. Source: Sume's API notes.
-WITH_MODEL = (Kind.IMAGE, Kind.VIDEO)
-
-
 class Status(models.TextChoices):
     """Where a render stands. Written by `renders.sending` and `renders.querysets` alone."""
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from renders import (
     admission,
+    bodies,
     checking,
     claims,
     counting,
@@ -44,13 +45,6 @@ from renders.steps import Step
 
 logger = logging.getLogger(__name__)
 
-# Source: Sume's public clients.
-PATHS = {
-    Kind.IMAGE: "/v1/images",
-    Kind.VIDEO: "/v1/video-router/generate",
-    Kind.AVATAR: "/v1/models/sume/avatar/v1.0/runs",
-    Kind.AVATAR_VIDEO: "/v1/models/sume/avatar-video/v1.0/runs",
-}
 # Waits of one render after a submit without a clear answer, in seconds.
 BACK_OFF_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 120.0
@@ -94,6 +88,8 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
         client = _client_for(render, claim, sume) if render else None
     except UnknownWorkspace:
         return _unsent(pk, claim)  # taken out of the settings just now
+    except bodies.BadField as error:
+        return [*_unsendable(pk, claim, error), *claims.next_in_line(workspace)]
     if render is None or client is None:
         return claims.next_in_line(workspace)
     try:
@@ -125,18 +121,20 @@ def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
     """The claimed row with its request fixed: what was once sent is what is sent again.
 
     None if the claim is lost: its worker was taken for dead, and whoever claims it next sends it.
+    Raises `BadField` where no request can be made of the row: it is of an older release.
     """
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
         by_webhook = workspaces.get(render.workspace).webhooks_wanted
-        fields = {**render.params, "model": render.model, "prompt": render.prompt, "mode": "async"}
+        fields = bodies.body(Kind(render.kind), render.model, render.prompt, render.params)
+        fields["mode"] = "async"
         if by_webhook:
             address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
             fields |= {"mode": "webhook", "webhook_url": address}
         RenderJob.objects.freeze_request(
             render_id,
             claimed_at,
-            PATHS[Kind(render.kind)],
+            bodies.SHAPES[Kind(render.kind)].path,
             # Sorted: the same request has the same bytes, in a restored database as well.
             json.dumps(fields, sort_keys=True),
             by_webhook=by_webhook,
@@ -229,6 +227,18 @@ def _unsent(pk: UUID, claim: Claim) -> list[Step]:
         pk, claim.at, not_before=timezone.now(), code="not_sent", message=message
     )
     return []
+
+
+def _unsendable(pk: UUID, claim: Claim, error: bodies.BadField) -> list[Step]:
+    """End one that was stored when its kind was asked for otherwise: Sume would refuse it."""
+    words = (
+        f"It was made before its kind's request was known, and was not sent: {error.field}: "
+        f"{error} Nothing was billed; make a new render with what is missing."
+    )
+    won = RenderJob.objects.refuse(
+        pk, claim.at, timezone.now(), code="invalid_request", message=words
+    )
+    return [Step("finish", pk)] if won else []
 
 
 def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:

@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from renders import workspaces
+from renders import bodies, workspaces
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.hiding import ERASED
@@ -13,8 +13,13 @@ from renders.states import Kind
 
 REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
 WORKSPACE_FIELD = "workspace"
-# Fields of the request that the app itself fills in.
-OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
+AUTO = "sume/auto"
+SAY_WHAT = {
+    Kind.IMAGE: "Say what the picture or clip should show.",
+    Kind.VIDEO: "Say what the picture or clip should show.",
+    Kind.AVATAR: "Describe the avatar, or give a photo, or ethnicity, sex and age.",
+    Kind.AVATAR_VIDEO: "Write what the avatar says.",
+}
 MAX_PARAMS_BYTES = 100_000
 MAX_DEPTH = 20
 
@@ -24,44 +29,114 @@ def request_fields() -> tuple[str, ...]:
     return (*REQUEST_FIELDS, *((WORKSPACE_FIELD,) if workspaces.several() else ()))
 
 
-def clean_request(
-    prompt: Any,
+def clean_request(prompt: Any, **fields: Any) -> dict[str, Any]:
+    """Return the fields of a `RenderJob`, ready to store; `workspace` only where one is named.
+
+    `fields` are those of `request_fields`; each has a default. Raises `InvalidRender`, whose
+    `field` names the argument at fault; of a field of one kind's own, `params.<name>`.
+    """
+    cleaned, errors = _clean(prompt=prompt, **fields)
+    if errors:
+        raise errors[0]
+    return cleaned
+
+
+def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
+    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
+    return _clean(**fields)[1]
+
+
+# What a field that is missing is, where it is another's fault.
+MISSING = object()
+
+
+def _clean(
     *,
+    prompt: Any = MISSING,
     kind: Any = Kind.IMAGE,
-    model: Any = "sume/auto",
+    model: Any = AUTO,
     params: Any = None,
     priority: Any = 0,
     reference: Any = None,
     workspace: Any = None,
-) -> dict[str, Any]:
-    """Return the fields of a `RenderJob`, ready to store; `workspace` only where one is named.
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The fields that are right, and all that is wrong."""
+    errors: list[InvalidRender] = []
+    cleaned: dict[str, Any] = {}
 
-    Raises `InvalidRender`, whose `field` names the argument at fault.
-    """
-    prompt = _text("prompt", prompt, conf.MAX_PROMPT_LENGTH).strip()
-    if not prompt:
-        raise InvalidRender("prompt", "Say what the picture or clip should show.")
+    def read(name: str, check: Callable[..., Any], *args: Any) -> None:
+        try:
+            cleaned[name] = check(*args)
+        except InvalidRender as error:
+            errors.append(error)
+
+    if workspace not in (None, ""):
+        read("workspace", _workspace, workspace)
+    if prompt is not MISSING:
+        read("prompt", _prompt, prompt)
+    read("kind", _kind, kind)
+    read("params", clean_params, {} if params is None else params)
+    if "kind" in cleaned:
+        read("model", _model, model, cleaned["kind"])
+    read("priority", _priority, priority)
+    read("reference", _reference, reference)
+    if {"kind", "params"} <= cleaned.keys() and ("prompt" in cleaned or prompt is MISSING):
+        read("params", _fitting, cleaned["kind"], cleaned.get("prompt"), cleaned["params"])
+    elif cleaned.get("prompt") == "":
+        errors.append(InvalidRender("prompt", SAY_WHAT[Kind.IMAGE]))
+    return cleaned, errors
+
+
+def _prompt(prompt: Any) -> str:
+    return _text("prompt", prompt, conf.MAX_PROMPT_LENGTH).strip()
+
+
+def _kind(kind: Any) -> Kind:
     if kind not in Kind.values:
         raise InvalidRender("kind", f"Unknown kind; choose one of: {', '.join(Kind.values)}.")
+    return Kind(kind)
+
+
+def _model(model: Any, kind: Kind) -> str:
+    """Empty for a kind that has none."""
+    if not bodies.SHAPES[kind].takes_model:
+        if model not in (None, "", AUTO):
+            words = f"A request of kind {kind} names no model; leave it out."
+            raise InvalidRender("model", words)
+        return ""
     model = _text("model", model, 100).strip()
     if not model:
         raise InvalidRender("model", "Name Sume's model, for instance sume/auto.")
+    return str(model)
+
+
+def _priority(priority: Any) -> int:
     if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > 32_000:
         raise InvalidRender("priority", "A whole number from -32000 to 32000 is needed.")
-    if reference is not None:
-        reference = _text("reference", reference, 200).strip() or None
-        if (reference or "").startswith(ERASED):
-            raise InvalidRender("reference", f"It must not begin with {ERASED}")
-    named = {} if workspace in (None, "") else {"workspace": _workspace(workspace)}
-    return {
-        **named,
-        "prompt": prompt,
-        "kind": Kind(kind),
-        "model": model,
-        "params": clean_params({} if params is None else params),
-        "priority": priority,
-        "reference": reference,
-    }
+    return priority
+
+
+def _reference(reference: Any) -> str | None:
+    if reference is None:
+        return None
+    name = _text("reference", reference, 200).strip() or None
+    if (name or "").startswith(ERASED):
+        raise InvalidRender("reference", f"It must not begin with {ERASED}")
+    return name
+
+
+def _fitting(kind: Kind, prompt: str | None, params: dict[str, Any]) -> dict[str, Any]:
+    """The further fields, if they and the prompt are what this kind's request is made of."""
+    needed = bodies.needs_prompt(kind, params)
+    if prompt == "" and needed:
+        raise InvalidRender("prompt", SAY_WHAT[kind])
+    if prompt is None:  # what is wrong with it was said already
+        prompt = "any" if needed else ""
+    try:
+        return bodies.clean(kind, prompt, params)
+    except bodies.BadField as error:
+        name = "prompt" if error.of_prompt else f"params.{error.field}"
+        raise InvalidRender(name, str(error)) from None
 
 
 def _workspace(name: Any) -> str:
@@ -78,9 +153,6 @@ def clean_params(params: Any) -> dict[str, Any]:
     """
     if not isinstance(params, dict):
         raise InvalidRender("params", 'A JSON object is needed, for instance {"seed": 7}.')
-    taken = ", ".join(sorted(OWN_FIELDS & params.keys()))
-    if taken:
-        raise InvalidRender("params", f"Not allowed here, they are set elsewhere: {taken}.")
     _json("params", params, depth=0)
     if len(json.dumps(params)) > MAX_PARAMS_BYTES:
         raise InvalidRender("params", f"More than {MAX_PARAMS_BYTES:,} bytes of JSON.")
@@ -159,14 +231,3 @@ def _parse_int(digits: str) -> int:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number.")
-
-
-def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
-    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
-    errors = []
-    for name, value in fields.items():
-        try:
-            clean_request(**{"prompt": "any", name: value})
-        except InvalidRender as error:
-            errors.append(error)
-    return errors

@@ -20,13 +20,12 @@ from django.urls import path, reverse
 
 from renders import drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
-from renders.exceptions import InvalidRender
-from renders.forms import ParamsField, add_workspaces, new_token
+from renders.forms import ParamsField, add_workspaces, field_of, new_token
 from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
 from renders.sheets import MAX_RENDERS, Sheet
 from renders.states import Kind
-from renders.validation import clean_request, request_fields
+from renders.validation import request_errors, request_fields
 
 FIELDSETS: Any = [
     (None, {"fields": ["token", "prompts", "sheet"]}),
@@ -117,10 +116,11 @@ class AddManyForm(forms.Form):
         common = {name: data.get(name) for name in ("kind", "model", "priority", "params")}
         common |= {"workspace": data["workspace"]} if data.get("workspace") else {}
         if not self.errors:
-            try:
-                clean_request("any", **common)
-            except InvalidRender as error:
-                self.add_error(error.field, error.message)
+            for error in request_errors(common):
+                # What a kind needs beside its prompt, each line can say itself.
+                name = error.field.removeprefix("params.")
+                if name == error.field or name in (common["params"] or {}):
+                    self.add_error(field_of(error, self), error.message)
         if not self.errors:
             data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
             data["common"] = common

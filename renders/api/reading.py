@@ -109,12 +109,11 @@ def _list(body: dict[str, Any]) -> list[dict[str, Any]]:
 def _errors(fields: dict[str, Any]) -> list[InvalidRender]:
     known_names = request_fields()
     unknown = [InvalidRender(name, "Unknown field.") for name in fields if name not in known_names]
-    missing = [] if "prompt" in fields else [InvalidRender("prompt", "This field is needed.")]
     priority = fields.get("priority")
     if isinstance(priority, float) and priority.is_integer():
         fields["priority"] = int(priority)  # to JSON, 3.0 is a whole number
     known = {name: value for name, value in fields.items() if name in known_names}
-    return [*unknown, *missing, *request_errors(known)]
+    return [*unknown, *request_errors({"prompt": "", **known})]
 
 
 def _read_object(request: HttpRequest) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from typing import Any
 from renders import workspaces
 from renders.api import reading
 from renders.api.examples import EXAMPLE
+from renders.bodies import OWN_FIELDS
 from renders.conf import conf
 from renders.states import Kind, Status
-from renders.validation import OWN_FIELDS
 
 Json = dict[str, Any]
 

@@ -106,6 +106,17 @@ def test_a_worker_that_lost_its_claim_before_it_sent_sends_nothing(render, monke
     assert (sume.sent, render.status, render.outcome_unknown_at) == ([], Status.PENDING, None)
 
 
+def test_an_avatar_of_an_older_release_ends_unbilled_with_what_to_do(render):
+    old = RenderJob.objects.create(prompt="a baker", kind="avatar")
+    assert submitted(old) == []
+    submission.submit(old.pk, Sume())
+    old.refresh_from_db()
+
+    assert (old.status, old.error_code, old.cost_usd_micros) == ("failed", "invalid_request", 0)
+    assert "avatar_handle: The avatar's handle is needed" in old.error_message
+    assert "Nothing was billed; make a new render" in old.error_message
+
+
 # --- Sent again with the same key ---------------------------------------------------------
 
 

@@ -7,7 +7,13 @@ import pytest
 
 from renders.exceptions import InvalidRender
 from renders.states import Kind
-from renders.validation import MAX_DEPTH, MAX_PARAMS_BYTES, clean_params, clean_request
+from renders.validation import (
+    MAX_DEPTH,
+    MAX_PARAMS_BYTES,
+    clean_params,
+    clean_request,
+    request_errors,
+)
 
 
 def nested(levels):
@@ -47,10 +53,10 @@ BAD = {
     "params that are a list": ("params", {"params": []}),
     "params that are text": ("params", {"params": "{}"}),
     "params that are a number": ("params", {"params": 0}),
-    "params with our prompt": ("params", {"params": {"prompt": "x"}}),
-    "params with our model": ("params", {"params": {"model": "x"}}),
-    "params with our mode": ("params", {"params": {"mode": "sync"}}),
-    "params with a webhook": ("params", {"params": {"webhook_url": "https://x"}}),
+    "params with our prompt": ("params.prompt", {"params": {"prompt": "x"}}),
+    "params with our model": ("params.model", {"params": {"model": "x"}}),
+    "params with our mode": ("params.mode", {"params": {"mode": "sync"}}),
+    "params with a webhook": ("params.webhook_url", {"params": {"webhook_url": "https://x"}}),
     "params with NaN": ("params", {"params": {"a": math.nan}}),
     "params with infinity": ("params", {"params": {"a": [math.inf]}}),
     "params with minus infinity": ("params", {"params": {"a": {"b": -math.inf}}}),
@@ -128,7 +134,32 @@ def test_an_empty_reference_is_none(reference):
 
 @pytest.mark.parametrize("kind", [*Kind, *Kind.values], ids=repr)
 def test_every_kind_is_accepted_as_word_and_as_member(kind):
-    assert clean_request("a fox", kind=kind)["kind"] is Kind(kind)
+    params = {"avatar_handle": "mara"} if kind in {Kind.AVATAR, Kind.AVATAR_VIDEO} else {}
+
+    assert clean_request("a fox", kind=kind, params=params)["kind"] is Kind(kind)
+
+
+def test_a_kind_without_models_has_none():
+    request = clean_request("Hello", kind="avatar_video", params={"avatar_handle": "@mara"})
+
+    assert (request["model"], request["params"]) == ("", {"avatar_handle": "mara"})
+    with pytest.raises(InvalidRender, match="names no model"):
+        clean_request("Hello", kind="avatar", model="gpt-image-2", params=request["params"])
+
+
+def test_a_prompt_may_be_empty_where_a_photo_says_what():
+    photo = {"avatar_handle": "mara", "image_url": "https://example.com/a.png"}
+
+    assert clean_request("", kind="avatar", params=photo)["prompt"] == ""
+    with pytest.raises(InvalidRender, match="Describe the avatar"):
+        clean_request("", kind="avatar", params={"avatar_handle": "mara"})
+
+
+def test_all_that_is_wrong_with_a_request_is_told_once():
+    errors = request_errors({"kind": "avatar", "prompt": "", "priority": "high", "model": "m"})
+
+    assert [error.field for error in errors] == ["model", "priority", "prompt"]
+    assert [error.field for error in request_errors({"kind": "avatar"})] == ["params.avatar_handle"]
 
 
 @pytest.mark.parametrize(

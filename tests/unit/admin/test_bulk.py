@@ -238,7 +238,11 @@ def test_a_reference_that_is_taken_in_the_last_moment_adds_none(site, admin_user
         ({"file": b"prompt\nA caf\xe9\n"}, "sheet", "not UTF-8: line 2"),
         ({"file": "x", "name": "a.xlsx"}, "sheet", "must end in one of"),
         ({"prompts": "a", "params": "[1"}, "params", "Not valid JSON at line 1"),
-        ({"prompts": "a", "params": '{"mode": 1}'}, "params", "Not allowed here"),
+        (
+            {"prompts": "a", "params": '{"mode": 1}'},
+            "params",
+            "not part of a request of kind image",
+        ),
         ({"prompts": "a", "kind": "hologram"}, "kind", "hologram"),
         ({"prompts": "a", "token": ""}, "token", "Send the form again."),
     ],

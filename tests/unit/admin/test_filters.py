@@ -37,7 +37,7 @@ def test_each_status_finds_its_own(found, sent, ended):
 
 def test_each_kind_finds_its_own(found):
     for kind in Kind:
-        create_render(kind, kind=kind)
+        create_render(kind, kind=kind, params={"avatar_handle": "mara"})
 
     for kind in Kind:
         assert found(kind__exact=kind) == {kind}

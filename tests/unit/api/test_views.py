@@ -149,7 +149,7 @@ def test_what_is_no_json_object_is_refused(api, body):
         ({"prompt": "x", "kind": {}}, "kind"),
         ({"prompt": "x", "model": ""}, "model"),
         ({"prompt": "x", "params": [1]}, "params"),
-        ({"prompt": "x", "params": {"prompt": "again"}}, "params"),
+        ({"prompt": "x", "params": {"prompt": "again"}}, "params.prompt"),
         ({"prompt": "x", "priority": 1.5}, "priority"),
         ({"prompt": "x", "priority": True}, "priority"),
         ({"prompt": "x", "priority": 10**30}, "priority"),

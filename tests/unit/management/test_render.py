@@ -135,7 +135,7 @@ def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> No
         (["a", "--user", "nobody"], "There is no user 'nobody'"),
         (["a", "b", "--reference", "r"], "--reference names one render"),
         (["a", " "], "prompt: Say what"),
-        (["a", "--param", 'prompt="b"'], "Not allowed here"),
+        (["a", "--param", 'prompt="b"'], "prompt is not part of a request"),
         (["a", "--param", "style=ink"], "text needs its quotes"),
         (["a", "--param", "seed"], "is not KEY=JSON"),
         (["a", "--timeout", "-1"], "above zero"),
