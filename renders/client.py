@@ -154,6 +154,14 @@ class SumeClient:
         if replies.read_canceled(payload) is False:
             raise Rejected("Sume did not cancel it.", code="not_canceled")
 
+    def ready_avatars(self, limit: int) -> list[str]:
+        """GET the handles of up to `limit` avatars that can be used."""
+        path = f"/v1/avatars?status=ready&limit={limit}"
+        handles = replies.read_ready_avatars(_payload(self._exchange("avatars", path)))
+        if handles is None:
+            raise OutcomeUnknown("Sume's reply holds no list of avatars.", code="unreadable_reply")
+        return handles
+
     def jobs(self, limit: int) -> list[replies.ListedJob]:
         """GET the newest jobs, at most `limit`."""
         jobs = replies.read_jobs(_payload(self._exchange("jobs", f"/v1/jobs?limit={limit}")))

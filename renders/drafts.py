@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from renders import choosing, services, spending, workspaces
+from renders import avatars, choosing, services, spending, workspaces
 from renders.exceptions import InvalidRender, RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
@@ -58,6 +58,11 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     message = "Another render has this reference. Choose another one."
     sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines, user)]
     sheet.faults += _refused(sheet, user)
+    requests = [request for _line, request in sheet.requests]
+    sheet.faults += [
+        Fault(sheet.requests[index][0], error.message, error.field)
+        for index, error in avatars.faults(user, requests)
+    ]
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from renders import batches, removal
 from renders.exceptions import RendersError
 from renders.hiding import ERASED, fingerprint
-from renders.models import ApiRequest, ApiToken, Draft, RenderJob
+from renders.models import ApiRequest, ApiToken, Avatar, Draft, RenderJob
 from renders.queries import OVER, RenderQueries
 from renders.retention import walk
 from renders.states import TERMINAL
@@ -73,6 +73,7 @@ def erase(
     if user is not None:  # first the doors are closed
         done.tokens = ApiToken.objects.filter(user=user).revoke(timezone.now())
         done.drafts = Draft.objects.filter(created_by=user).delete()[0]
+        Avatar.objects.filter(owner=user).delete()  # then nobody but staff may use the face
         done.keys = _rename_keys(user)
     done.task_results = _delete_results(user)
     for pks in walk(to_erase(user), BATCH, by="created_at"):

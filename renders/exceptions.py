@@ -10,13 +10,15 @@ class RendersError(Exception):
 class InvalidRender(RendersError):
     """The request for a render is not acceptable; nothing was created.
 
-    `field` names the argument at fault.
+    `field` names the argument at fault; of a field of one kind's own, `params.<name>`. `index` is
+    the place of the request in a list of them.
     """
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, *, index: int = 0) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
         self.message = message
+        self.index = index
 
 
 class SumeError(RendersError):
@@ -117,14 +119,11 @@ class KeyReused(RendersError):
 
 
 class ReferenceTaken(InvalidRender):
-    """This reference was given before, with another request; nothing was created.
-
-    `index` is the place, in the list of requests, of the one that names it.
-    """
+    """This reference was given before, with another request; nothing was created."""
 
     def __init__(self, index: int = 0) -> None:
         super().__init__(
             "reference",
             "Another render has this reference, and was asked for otherwise. Choose another one.",
+            index=index,
         )
-        self.index = index

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import budget, counting, log_context, media, signals
+from renders import avatars, budget, counting, log_context, media, signals
 from renders.conf import conf
 from renders.connections import Clients
 from renders.exceptions import NotFound, SumeError
@@ -108,6 +108,8 @@ def _handle(render: RenderJob) -> None:
     with transaction.atomic():
         if RenderJob.objects.mark_handled(render.pk, timezone.now()):
             render.refresh_from_db()
+            if render.status == Status.COMPLETED:
+                avatars.note(render)
             SIGNALS[Status(render.status)].send(sender=RenderJob, render=render)
     if render.handled_at:
         _count(render)

@@ -161,6 +161,8 @@ class TokenForm(forms.Form):
                 "This form was sent before, with another request. "
                 "Nothing was added now; send it again to add this one too.",
             )
+        except InvalidRender as error:
+            self.add_error(field_of(error, self), error.message)
         else:
             self.repeated = not is_new
 

@@ -84,7 +84,18 @@ COUNTERS: dict[str, Meter] = {
 HISTOGRAMS: dict[str, Meter] = {
     "request_duration_seconds": Meter(
         "How long requests to Sume took, answered or not.",
-        {"request": ["submit", "status", "result", "record", "cancel", "balance", "jobs"]},
+        {
+            "request": [
+                "submit",
+                "status",
+                "result",
+                "record",
+                "cancel",
+                "balance",
+                "jobs",
+                "avatars",
+            ]
+        },
         buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         scale=MILLIONTHS,
     ),

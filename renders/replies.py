@@ -202,6 +202,21 @@ def read_balance(payload: Any) -> int | None:
     return None
 
 
+def read_ready_avatars(payload: Any) -> list[str] | None:
+    """Read the handles of the avatars that can be used; None where the reply holds no list."""
+    listed = _data(payload).get("avatars")
+    if not isinstance(listed, list):
+        return None
+    handles = []
+    for avatar in map(_object, listed):
+        # Its place in line may be told as `status`, beside whether it can be used.
+        word = _word(avatar.get("resource_status"), avatar.get("status"))
+        handle = _first_text(avatar.get("handle"), longest=101).removeprefix("@")
+        if handle and word == "ready":
+            handles.append(handle)
+    return handles
+
+
 def read_canceled(payload: Any) -> bool | None:
     """Whether the reply to a cancel says that it was done; None where it does not say."""
     canceled = _data(payload).get("canceled")

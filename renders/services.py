@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import checking, choosing, claims, gate, references, scheduling, workspaces
+from renders import avatars, checking, choosing, claims, gate, references, scheduling, workspaces
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderEvent, RenderJob
 from renders.references import ROWS
@@ -71,6 +71,10 @@ def create(
     """As `create_renders`, with references of this scope; says also which renders are new."""
     requests, choose = list(requests), choosing.remembering()
     renders = [new_render(one, user=user, choose=choose, scope=scope) for one in requests]
+    if scope != CODE:
+        asked = [{"kind": r.kind, "params": r.params, "workspace": r.workspace} for r in renders]
+        for _index, error in avatars.faults(user, asked):
+            raise error
     with transaction.atomic():
         stored = store(renders)
         for index, (render, row) in enumerate(zip(renders, stored, strict=True)):

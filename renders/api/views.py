@@ -52,7 +52,7 @@ class RenderList(ApiView):
                 code="idempotency_key_reused",
             ) from None
         except ReferenceTaken as error:
-            field = wanted.field(error.index, "reference")
+            field = wanted.field(error.index, error.field)
             raise Problem(
                 409,
                 "Nothing was made: a reference was given before, with another request.",
@@ -60,7 +60,8 @@ class RenderList(ApiView):
                 code="reference_taken",
             ) from None
         except InvalidRender as error:
-            raise Problem(422, "Nothing was made: this is not acceptable.", [error]) from None
+            told = InvalidRender(wanted.field(error.index, error.field), error.message)
+            raise Problem(422, "Nothing was made: this is not acceptable.", [told]) from None
         if len(created.renders) < len(wanted.requests):
             raise Problem(409, "What this Idempotency-Key made was deleted. Take a new key.")
         return _made(request, created, many=wanted.many)

@@ -1,6 +1,7 @@
 """The tables."""
 
 from renders.models.api import ApiRequest
+from renders.models.avatars import Avatar
 from renders.models.drafts import Draft
 from renders.models.events import RenderEvent
 from renders.models.gates import Gate
@@ -15,6 +16,7 @@ from renders.models.workspaces import UserWorkspace
 __all__ = [
     "ApiRequest",
     "ApiToken",
+    "Avatar",
     "Draft",
     "Gate",
     "Heartbeat",

@@ -56,7 +56,9 @@ def test_a_thumbnail_is_lazy_of_fixed_size_and_has_words(ended):
 
 
 def test_without_a_picture_there_is_a_word(sent):
-    assert shown("thumbnail", sent(kind="avatar", params={"avatar_handle": "mara"})).endswith(">Avatar</span>")
+    assert shown("thumbnail", sent(kind="avatar", params={"avatar_handle": "mara"})).endswith(
+        ">Avatar</span>"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+"""Who may have which avatar speak: a face is personal.
+
+An avatar that was made here is its owner's. Staff may use each of them, and release one to
+everybody. The site's own code decides for itself.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from renders import budget, choosing, workspaces
+from renders.client import SumeClient
+from renders.exceptions import InvalidRender, SumeError
+from renders.models import Avatar, RenderJob
+from renders.queries import sees_all
+from renders.states import Kind
+
+FIELD = "params.avatar_handle"
+# A page waits for Sume's list no longer than this, and asks no more often.
+TIMEOUT_SECONDS = 3.0
+KEPT_SECONDS = 60.0
+MOST = 100
+
+_listed: dict[str, tuple[float, list[str] | None]] = {}
+
+
+def note(render: RenderJob) -> None:
+    """Keep whose avatar this is, once it is made; call it where that is noted."""
+    if render.kind == Kind.AVATAR and (handle := render.params.get("avatar_handle")):
+        # Somebody who had the handle before keeps it.
+        Avatar.objects.bulk_create(
+            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
+            ignore_conflicts=True,
+        )
+
+
+def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, InvalidRender]]:
+    """Which of these cleaned requests name an avatar that this person may not, and why."""
+    speaking = [
+        (index, request)
+        for index, request in enumerate(requests)
+        if request["kind"] in {Kind.AVATAR, Kind.AVATAR_VIDEO}
+    ]
+    if not speaking:
+        return []
+    try:
+        own = choosing.choose(user)
+    except InvalidRender:
+        return []  # this person makes nothing anyway
+    wanted = [
+        (
+            index,
+            request["kind"],
+            request.get("workspace") or own,
+            request["params"]["avatar_handle"],
+        )
+        for index, request in speaking
+    ]
+    rows = Avatar.objects.filter(handle__in={handle for *_, handle in wanted})
+    known = {(row.workspace, row.handle): row for row in rows}
+    trusted = sees_all(user)
+    found = []
+    for index, kind, workspace, handle in wanted:
+        row = known.get((workspace, handle))
+        theirs = row is not None and row.owner_id == user.pk
+        if kind == Kind.AVATAR and row is not None and not theirs:
+            words = f"The handle {handle} is taken. Choose another one."
+        elif kind == Kind.AVATAR_VIDEO and not (trusted or theirs or (row and row.released)):
+            words = (
+                f"The avatar {handle} is neither yours nor released to everybody. Make one of your "
+                "own, or ask staff to release it."
+            )
+        else:
+            continue
+        found.append((index, InvalidRender(FIELD, words, index=index)))
+    return found
+
+
+def choices(user: Any, clients: Callable[[Any], SumeClient] | None = None) -> list[str]:
+    """The handles of ready avatars that this person may use, as far as known."""
+    try:
+        workspace = choosing.choose(user)
+    except InvalidRender:
+        return []
+    ready = _ready(workspace, clients or _client)
+    rows = Avatar.objects.filter(workspace=workspace)
+    if not sees_all(user):
+        rows = rows.filter(owner=user) | rows.filter(released=True)
+        allowed = set(rows.values_list("handle", flat=True))
+        return sorted(allowed if ready is None else allowed.intersection(ready))
+    return sorted(rows.values_list("handle", flat=True) if ready is None else ready)
+
+
+def forget() -> None:
+    """Keep no list any longer: for tests."""
+    _listed.clear()
+
+
+def _ready(workspace: str, clients: Callable[[Any], SumeClient]) -> list[str] | None:
+    """The handles that Sume lists as ready; None where that cannot be had now."""
+    now = time.monotonic()
+    until, kept = _listed.get(workspace, (float("-inf"), None))
+    if until <= now:
+        kept = _asked(workspace, clients)
+        _listed[workspace] = now + KEPT_SECONDS, kept
+    return kept
+
+
+def _asked(workspace: str, clients: Callable[[Any], SumeClient]) -> list[str] | None:
+    account = workspaces.find(workspace)
+    if account is None or not account.api_key:
+        return None
+    try:
+        return budget.read(workspace, lambda: clients(account).ready_avatars(MOST))
+    except SumeError:
+        return None
+
+
+def _client(account: workspaces.Workspace) -> SumeClient:
+    return SumeClient(account.api_key, account.base_url, timeout=TIMEOUT_SECONDS, pool_size=1)
