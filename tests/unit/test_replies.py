@@ -17,6 +17,7 @@ from renders.replies import (
     read_error,
     read_jobs,
     read_named_job,
+    read_ready_avatars,
     read_record_fault,
     read_result,
     read_status,
@@ -350,6 +351,24 @@ def test_a_conflict_mostly_names_none(payload):
     assert read_named_job(payload) is None
 
 
+@pytest.mark.parametrize("payload", [None, [], {}, {"data": {"avatars": {}}}], ids=repr)
+def test_a_reply_without_a_list_of_avatars_is_none(payload):
+    assert read_ready_avatars(payload) is None
+
+
+def test_avatars_that_can_be_used_are_read_by_their_handles():
+    listed = [
+        {"handle": "@mara", "status": "ready"},
+        {"handle": "otto", "status": "completed", "resource_status": "ready"},
+        {"handle": "rosa", "status": "processing"},
+        {"name": "no handle", "status": "ready"},
+        "junk",
+    ]
+
+    assert read_ready_avatars({"data": {"avatars": listed}}) == ["mara", "otto"]
+    assert read_ready_avatars({"avatars": listed}) == ["mara", "otto"]
+
+
 @pytest.mark.parametrize(
     ("payload", "amount"),
     [
@@ -681,3 +700,4 @@ def test_no_json_raises_and_all_that_is_read_can_be_stored(payload):
         assert_storable(read(payload))
     is_about(payload, "job_1")
     read_balance(payload)
+    read_ready_avatars(payload)
