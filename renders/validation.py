@@ -49,7 +49,8 @@ def clean_request(
     if isinstance(priority, bool) or not isinstance(priority, int) or abs(priority) > 32_000:
         raise InvalidRender("priority", "A whole number from -32000 to 32000 is needed.")
     if reference is not None:
-        reference = _text("reference", reference, 200).strip() or None
+        reference = reference.strip() if isinstance(reference, str) else reference
+        reference = _text("reference", reference, 200) or None
         if (reference or "").startswith(ERASED):
             raise InvalidRender("reference", f"It must not begin with {ERASED}")
     named = {} if workspace in (None, "") else {"workspace": _workspace(workspace)}
