@@ -145,21 +145,21 @@ class Sending(Moves):
         """
         stuck = Q(claimed_at__lt=now - timedelta(seconds=age))
         words = "The worker that was sending it died or took too long"
-        return any(
-            self._move(
-                pk,
-                [Status.SUBMITTING],
-                ("put back", f"{words}; {end}."),
-                where=stuck & frozen,
-                status=Status.PENDING,
-                claimed_at=None,
-                swept_at=now,
-                **changes,
-            )
-            for frozen, end, changes in (
-                (Q(request_body=""), "nothing was sent", {}),
-                (~Q(request_body=""), "Sume may hold it", {"outcome_unknown_at": now}),
-            )
+        moved = {"status": Status.PENDING, "claimed_at": None, "swept_at": now}
+        unsent, sent = stuck & Q(request_body=""), stuck & ~Q(request_body="")
+        return self._move(
+            pk,
+            [Status.SUBMITTING],
+            ("put back", f"{words}; nothing was sent."),
+            where=unsent,
+            **moved,
+        ) or self._move(
+            pk,
+            [Status.SUBMITTING],
+            ("put back", f"{words}; Sume may hold it."),
+            where=sent,
+            outcome_unknown_at=now,
+            **moved,
         )
 
     def refuse(
@@ -177,25 +177,28 @@ class Sending(Moves):
         If an earlier try ended without a clear answer, or Sume has another request under this key
         (`key_taken`), Sume may have made it all the same: then the cost is not known.
         """
-        unsure = {
-            "code": OUTCOME_UNKNOWN,
-            "message": "Sume refused it, yet may have made it: an earlier request with its key "
-            f"may have arrived. {LOOK} Sume said: {message} ({code})",
-        }
-        sure = {"code": code, "message": message, "cost_usd_micros": 0}
-        return any(
-            self._end(
-                pk,
-                [Status.SUBMITTING],
-                now,
-                Status.FAILED,
-                where=Q(claimed_at=claimed_at) & known,
-                **words,
-            )
-            for known, words in (
-                (Q(pk=pk) if key_taken else Q(outcome_unknown_at__isnull=False), unsure),
-                (Q(outcome_unknown_at__isnull=True), sure),
-            )
+        claimed = Q(claimed_at=claimed_at)
+        sure = claimed & Q(outcome_unknown_at__isnull=True)
+        if not key_taken and self._end(
+            pk,
+            [Status.SUBMITTING],
+            now,
+            Status.FAILED,
+            where=sure,
+            code=code,
+            message=message,
+            cost_usd_micros=0,
+        ):
+            return True
+        return self._end(
+            pk,
+            [Status.SUBMITTING],
+            now,
+            Status.FAILED,
+            where=claimed,
+            code=OUTCOME_UNKNOWN,
+            message="Sume refused it, yet may have made it: an earlier request with its key may "
+            f"have arrived. {LOOK} Sume said: {message} ({code})",
         )
 
     def resend(self, pk: UUID, now: datetime) -> bool:
