@@ -38,7 +38,10 @@ RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=Tru
 RESENDABLE = Q(status=Status.FAILED, error_code=OUTCOME_UNKNOWN, erased_at__isnull=True) & ~Q(
     request_body=""
 )
-# Nobody writes to such a row any more but who takes away what it holds.
+# What was made may still be kept: nobody has taken it away, or has begun to.
+KEPT = Q(erased_at__isnull=True, media_removed_at__isnull=True, removing_at__isnull=True)
+MADE = KEPT & Q(status=Status.COMPLETED, handled_at__isnull=False)
+# Only late tries to store its media, and whoever takes away what it holds, write to such a row.
 OVER = Q(status__in=TERMINAL, handled_at__isnull=False)
 
 
@@ -171,6 +174,14 @@ class RenderQueries(models.QuerySet):
         """Those that nothing is missing for but what Sume tells these workspaces."""
         known = Q(workspace__in=workspaces) | Q(sume_job_id="") | Q(result__isnull=False)
         return self.filter(known)
+
+    def late_media(self) -> "RenderQueries":
+        """Handled without all of their media: the rest is tried again."""
+        return self.filter(MADE, media_due_at__isnull=False)
+
+    def media_due(self, now: datetime, workspaces: Collection[str]) -> "RenderQueries":
+        """Those of these workspaces whose late try to store media is due."""
+        return self.late_media().filter(media_due_at__lte=now, workspace__in=workspaces)
 
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""
