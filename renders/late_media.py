@@ -19,13 +19,14 @@ from renders.exceptions import Closed, SumeError
 from renders.fetching import Tried, attempt_at, clear_away, read_result
 from renders.models import RenderJob
 from renders.pacing import back_off, clamp
+from renders.queries import LONGEST_MEDIA_WAIT
 from renders.steps import Step
 
 logger = logging.getLogger(__name__)
 
 # The waits between late tries double, from some 15 minutes to a day.
 FIRST_WAIT_SECONDS = 15 * 60.0
-LONGEST_WAIT_SECONDS = 24 * 60 * 60.0
+LONGEST_WAIT_SECONDS = LONGEST_MEDIA_WAIT.total_seconds()
 SHORTEST_WAIT_SECONDS = 5.0
 RECEIVER_WAIT_SECONDS = 2.0
 # What Sume answers when it no longer has a result.
@@ -58,7 +59,8 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
     now = timezone.now()
     if render is None or render.media_due_at is None or not conf.SAVE_MEDIA:
         return []
-    if render.media_due_at > now + timedelta(seconds=EARLY_SECONDS):
+    early = now + timedelta(seconds=EARLY_SECONDS)
+    if early < render.media_due_at <= now + LONGEST_MEDIA_WAIT:
         return []  # a message too many, or somebody is at it
     log_context.note(job=render.sume_job_id)
     index = media.lacking(render.artifacts)

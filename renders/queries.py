@@ -38,6 +38,8 @@ RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=Tru
 RESENDABLE = Q(status=Status.FAILED, error_code=OUTCOME_UNKNOWN, erased_at__isnull=True) & ~Q(
     request_body=""
 )
+# Between two tries to store the media of a handled render.
+LONGEST_MEDIA_WAIT = timedelta(days=1)
 # What was made may still be kept: nobody has taken it away, or has begun to.
 KEPT = Q(erased_at__isnull=True, media_removed_at__isnull=True, removing_at__isnull=True)
 MADE = KEPT & Q(status=Status.COMPLETED, handled_at__isnull=False)
@@ -181,7 +183,9 @@ class RenderQueries(models.QuerySet):
 
     def media_due(self, now: datetime, workspaces: Collection[str]) -> "RenderQueries":
         """Those of these workspaces whose late try to store media is due."""
-        return self.late_media().filter(media_due_at__lte=now, workspace__in=workspaces)
+        # What lies further ahead was written by a clock that was put back since.
+        due = Q(media_due_at__lte=now) | Q(media_due_at__gt=now + LONGEST_MEDIA_WAIT)
+        return self.late_media().filter(due, workspace__in=workspaces)
 
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""

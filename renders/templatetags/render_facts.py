@@ -62,7 +62,7 @@ def changes_soon(render: RenderJob) -> bool:
     """Whether a page that shows it should look again: it runs, or its picture is on its way."""
     if not render.is_terminal:
         return True
-    if render.media_due_at:
+    if render.media_due_at and conf.SAVE_MEDIA:
         return render.media_due_at - timezone.now() < timedelta(minutes=5)
     if render.handled_at or not render.finished_at:
         return False
