@@ -67,7 +67,7 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
         error_code=OUTCOME_UNKNOWN,
         finished_at__gt=lately,
     )
-    events = RenderEvent.objects.filter(at__gt=lately)
+    events = RenderEvent.objects.filter(at__gt=lately).order_by()
     stored = RenderEvent.objects.filter(what="media stored", render=OuterRef("render"))
     # Each of these by an index of its own.
     linked = events.filter(~Exists(stored), what="media not stored").values("render")
