@@ -67,7 +67,13 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
         error_code=OUTCOME_UNKNOWN,
         finished_at__gt=lately,
     )
-    unstored = RenderEvent.objects.filter(what="media not stored", at__gt=lately)
+    events = RenderEvent.objects.filter(at__gt=lately).order_by()
+    stored = RenderEvent.objects.filter(what="media stored", render=OuterRef("render"))
+    # Each of these by an index of its own.
+    linked = events.filter(~Exists(stored), what="media not stored").values("render")
+    lost = events.filter(~Exists(stored), what="media lost").values("render")
+    trying = RenderJob.objects.late_media() if conf.SAVE_MEDIA else RenderJob.objects.none()
+    missing = linked.union(lost, trying.order_by().values("pk"))
     return {
         Reason.OVERDUE: late if hours else Q(pk__in=[]),
         Reason.UNSURE: Q(status=Status.PENDING, outcome_unknown_at__isnull=False) | unclear,
@@ -79,8 +85,6 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
             next_poll_at__isnull=False,
             finished_at__lte=now - timedelta(minutes=UNHANDLED_MINUTES),
         ),
-        Reason.UNSTORED: Q(
-            status=Status.COMPLETED, finished_at__gt=lately, pk__in=unstored.values("render")
-        ),
+        Reason.UNSTORED: Q(status=Status.COMPLETED, pk__in=missing),
         Reason.WAITING: standing_in([Status.PENDING]) & ~Q(error_code=""),
     }

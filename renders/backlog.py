@@ -6,9 +6,10 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, workspaces
+from renders import claims, gate, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
+from renders.states import Sort
 from renders.steps import Step
 
 # Whoever ended a render finishes it; so much later it is taken for left undone.
@@ -16,11 +17,13 @@ LEFT_SECONDS = 2.0
 BATCH = 20
 
 
-def find(*, starting: Collection[UUID] = (), finishes: int = BATCH) -> list[Step]:
+def find(
+    *, starting: Collection[UUID] = (), finishes: int = BATCH, saves: int = BATCH
+) -> list[Step]:
     """The steps that somebody left, or a web process made; each unfinished one for one caller.
 
     `starting`: renders being sent now, which set the lines of their workspaces going; the other
-    lines are set going here. `finishes`: how many can be begun.
+    lines are set going here. `finishes`, `saves`: how many can be begun.
     """
     now = timezone.now()
     renders = RenderJob.objects
@@ -36,6 +39,12 @@ def find(*, starting: Collection[UUID] = (), finishes: int = BATCH) -> list[Step
     for pk in unfinished.order_by("next_poll_at").pks(min(BATCH, finishes)):
         if unfinished.filter(pk=pk).update(swept_at=now):
             steps.append(Step("finish", pk))
+    if conf.SAVE_MEDIA and saves:
+        read = [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
+        late = renders.media_due(now, read).not_swept_since(now - patience)
+        for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
+            if late.filter(pk=pk).update(swept_at=now):
+                steps.append(Step("media", pk))
     unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
     # First those that may be asked at all: others' would take all places of the batch.
     free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]

@@ -19,7 +19,7 @@ from renders import claims, scheduling, services
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.queries import CANCELABLE, HELD, HOLDABLE, RenderQueries
+from renders.queries import CANCELABLE, HELD, HOLDABLE, MADE, RenderQueries
 from renders.services import BATCH, STARTERS
 from renders.states import Status
 from renders.steps import Step
@@ -99,6 +99,16 @@ def resend_renders(renders: RenderQueries) -> Tally:
         return [row.pk for row in rows if services.resend_render(row)]
 
     return _walk(renders.resendable(), resend)
+
+
+def store_media(renders: RenderQueries) -> Tally:
+    """As `services.store_media`, for each of these."""
+
+    def store(pks: list[UUID]) -> list[UUID]:
+        rows = RenderJob.objects.filter(pk__in=pks).only("pk", "workspace")
+        return [row.pk for row in rows if services.store_media(row)]
+
+    return _walk(renders.filter(MADE), store)
 
 
 def hold_renders(renders: RenderQueries) -> Tally:

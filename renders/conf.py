@@ -211,7 +211,7 @@ class Conf:
     @property
     def media_seconds(self) -> float:
         """How long storing one artifact may take before it counts as stopped (= lease's life)."""
-        return self.MEDIA_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
+        return self.MEDIA_TIMEOUT_SECONDS + self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
 
     @property
     def private_hosts(self) -> Private:

@@ -18,13 +18,21 @@ from urllib3.util.connection import create_connection
 from renders import addresses
 from renders.client import USER_AGENT
 from renders.deadlines import TimedHTTPConnection, TimedHTTPSConnection, deadline, left
-from renders.exceptions import MediaError
+from renders.exceptions import LinkExpired, MediaError
 from renders.hiding import Hidden, Link
 
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# The answers to a signed URL whose time is over, or whose file has moved.
+EXPIRED = frozenset({401, 403, 404, 410})
 CHUNK_BYTES = 65_536
 HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": USER_AGENT}
+
+
+class _Expired(str):
+    """What went wrong, where a fresh URL may help."""
+
+    __slots__ = ()
 
 
 class _Checked(TimedHTTPConnection):
@@ -66,31 +74,43 @@ def download(
     timeout: float,
     max_bytes: int,
     private: addresses.Private = (),
-) -> None:
+) -> str:
     """Write what lies at `url` to `target`, up to `max_bytes`.
 
-    `timeout` in seconds for the whole, redirects included. Raises `MediaError`, and whatever
-    the target raises.
+    Returns the `Content-Encoding` that could not be undone, empty where there is none. `timeout`
+    in seconds for the whole, redirects included. Raises `LinkExpired` where a fresh URL may help,
+    `MediaError` otherwise, and whatever the target raises.
     """
-    url = Link(url)
-    failure = _transfer(url, target, timeout, max_bytes, private)
+    encodings: list[str] = []
+    failure = _transfer(Link(url), target, timeout, max_bytes, private, encodings)
     if failure:
-        raise MediaError(failure)
+        raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
+    return ", ".join(encodings)
 
 
 def _transfer(
-    url: Link, target: BinaryIO, timeout: float, max_bytes: int, private: addresses.Private
+    url: Link,
+    target: BinaryIO,
+    timeout: float,
+    max_bytes: int,
+    private: addresses.Private,
+    encodings: list[str],
 ) -> str:
-    """What went wrong, in words: an error's own chain would hold the whole URL."""
+    """What went wrong, in words: an error's own chain would hold the whole URL.
+
+    Encodings that cannot be undone are added to `encodings`.
+    """
     with deadline(timeout):
         for _ in range(1 + MOST_REDIRECTS):
             with _opened(url, timeout / 3, private) as response:
                 if isinstance(response, str):
                     return response
                 if response.status == 200:
+                    encodings += _unknown_encodings(response)
                     return _write(response, target, max_bytes)
                 if response.status not in REDIRECTS:
-                    return f"Its server answered with status {response.status}."
+                    words = f"Its server answered with status {response.status}."
+                    return _Expired(words) if response.status in EXPIRED else words
                 following = _following(url, response)
                 if following is None:
                     return "Its server redirects to what is no address for it."
@@ -159,6 +179,13 @@ def _following(url: Link, response: BaseHTTPResponse) -> Link | None:
         return None
     allowed = {("http", "http"), ("http", "https"), ("https", "https")}
     return following if "Location" in response.headers and schemes in allowed else None
+
+
+def _unknown_encodings(response: BaseHTTPResponse) -> list[str]:
+    """Those of the reply that urllib3 leaves as they are; as it is any server's text, in short."""
+    named = response.headers.get("Content-Encoding", "").lower().split(",")
+    known = {"", "identity", *response.CONTENT_DECODERS}
+    return [name for one in named if (name := one.strip()[:20]) not in known and name.isalnum()]
 
 
 def _write(response: BaseHTTPResponse, target: BinaryIO, max_bytes: int) -> str:

@@ -114,6 +114,10 @@ class MediaError(RendersError):
     """A finished artifact could not be stored. The message never holds its URL."""
 
 
+class LinkExpired(MediaError):
+    """The server of a finished artifact no longer takes its URL; a fresh one may work."""
+
+
 class KeyReused(RendersError):
     """This idempotency key was used with another request."""
 

@@ -86,6 +86,9 @@ def gauges(standing: Standing, store: bool) -> Iterator[Metric]:
         yield _of_each(name, words, ages)
     failing = {one: standing.failing_reads.get(one, 0) for one in standing.accounts}
     yield _of_each("jobs_failing_reads", "Jobs of which several reads in a row failed.", failing)
+    waiting = {one: standing.media_waiting.get(one, 0) for one in standing.accounts}
+    words = "Completed renders whose pictures or clips wait for a late try to store them."
+    yield _of_each("media_waiting", words, waiting)
     yield from _gates(standing)
     for name, words, take in FIGURES:
         told = {one: take(figures) for one, (_, figures) in standing.accounts.items()}

@@ -6,12 +6,13 @@ that carries on. The receivers of the signals run in one transaction with the ma
 
 import logging
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import avatars, budget, counting, log_context, media, signals
+from renders import avatars, budget, counting, late_media, log_context, media, signals
 from renders.conf import conf
 from renders.connections import Clients
 from renders.exceptions import NotFound, SumeError
@@ -77,17 +78,12 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
     if render.status == Status.COMPLETED:
         if render.result is None:
             found = budget.read(name, lambda: sume(name).result(render.sume_job_id))
-            render.result = {"artifacts": found.artifacts}
             if found.cost_usd_micros is not None:
                 render.cost_usd_micros = found.cost_usd_micros
-            render.failed_reads = 0  # the receivers' tries are counted anew
-            RenderJob.objects.store(
-                render.pk,
-                result=render.result,
-                cost_usd_micros=render.cost_usd_micros,
-                failed_reads=0,
-                next_poll_at=timezone.now(),  # so are the media, from now on
-            )
+            artifacts, cost = found.artifacts, render.cost_usd_micros
+            now = timezone.now()
+            RenderJob.objects.store_result(render.pk, now, artifacts, cost, _limited(artifacts))
+            render.refresh_from_db()  # it may have been read, and begun to be stored, meanwhile
     elif render.status == Status.FAILED and not render.error_code:
         try:
             fault = budget.read(name, lambda: sume(name).record_fault(render.sume_job_id))
@@ -104,12 +100,21 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
         )
 
 
+def _limited(artifacts: list[dict[str, Any]]) -> tuple[str, str] | None:
+    """The line of the timeline that says how many of them are stored, where not all are."""
+    if not conf.SAVE_MEDIA or len(artifacts) <= media.MOST:
+        return None
+    words = f"Sume made {len(artifacts):,} files. The first {media.MOST} are stored here."
+    return ("media limited", f"{words} The others are kept as links, which expire.")
+
+
 def _handle(render: RenderJob) -> None:
     with transaction.atomic():
         if RenderJob.objects.mark_handled(render.pk, timezone.now()):
             render.refresh_from_db()
             if render.status == Status.COMPLETED:
                 avatars.note(render)
+            late_media.plan(render)
             SIGNALS[Status(render.status)].send(sender=RenderJob, render=render)
     if render.handled_at:
         _count(render)

@@ -19,6 +19,7 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from renders.attention import FAILED_READS
+from renders.conf import conf
 from renders.health import database
 from renders.models import RenderJob
 from renders.standing import Figures, GateStanding, all_gates, figures
@@ -53,6 +54,8 @@ class Standing:
     """By status; None where counting takes too long."""
     accounts: dict[str, tuple[list[GateStanding], Figures]]
     """Both gates of each workspace, and what counts against its limits."""
+    media_waiting: dict[str, int] = field(default_factory=dict)
+    """By workspace: handled, and media wait for a late try; those with none are missing."""
     at: datetime = field(default_factory=timezone.now)
 
 
@@ -104,7 +107,8 @@ def standing() -> Standing:
     with _at_most(LONGEST_SECONDS):
         found = _jobs(now)
         accounts = {name: (gates, figures(name)) for name, gates in all_gates().items()}
-        return Standing(*found, ended=_ended(), accounts=accounts, at=now)
+        waiting = _media_waiting()
+        return Standing(*found, media_waiting=waiting, ended=_ended(), accounts=accounts, at=now)
 
 
 def _jobs(
@@ -138,6 +142,13 @@ def _jobs(
     for row in submitted:
         failing[row["workspace"]] = failing.get(row["workspace"], 0) + row["failing"]
     return found, ages, failing
+
+
+def _media_waiting() -> dict[str, int]:
+    if not conf.SAVE_MEDIA:
+        return {}
+    rows = RenderJob.objects.late_media().order_by().values("workspace")
+    return dict(rows.annotate(number=Count("pk")).values_list("workspace", "number"))
 
 
 def _ended() -> dict[str, int] | None:

@@ -3,7 +3,8 @@
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -16,11 +17,17 @@ from renders.conf import conf
 from renders.downloads import download
 from renders.exceptions import MediaError
 from renders.hiding import Link
+from renders.states import Kind
 from renders.storage import storage
 
 logger = logging.getLogger(__name__)
 
 TRIES = 5
+# Of one render. Of more, the rest stays at Sume's links.
+MOST = 100
+# Words for the type of an artifact that say a picture or clip; and those that say nothing.
+SHOWN = ("image", "video", "picture", "photo", "clip", "avatar")
+VAGUE = frozenset({"", "artifact", "asset", "file", "media", "output", "result"})
 
 
 @dataclass
@@ -31,14 +38,58 @@ class Saved:
     names: set[str] = field(default_factory=set)
 
 
-def missing(artifacts: Iterable[Mapping[str, Any]]) -> int | None:
+def missing(artifacts: Sequence[Mapping[str, Any]]) -> int | None:
     """The index of the artifact to store next; None where each is stored or given up."""
+    index = lacking(artifacts)
+    return index if index is not None and artifacts[index].get("failures", 0) < TRIES else None
+
+
+def lacking(artifacts: Sequence[Mapping[str, Any]]) -> int | None:
+    """The index of the artifact that is not stored, with the fewest tries; None if there is none.
+
+    Of more than `MOST`, only the first are stored.
+    """
     tries = [
         (artifact.get("failures", 0), index)
-        for index, artifact in enumerate(artifacts)
-        if not artifact.get("file") and artifact.get("failures", 0) < TRIES
+        for index, artifact in enumerate(artifacts[:MOST])
+        if not artifact.get("file")
     ]
     return min(tries)[1] if tries else None
+
+
+def renewed(
+    artifacts: Sequence[Mapping[str, Any]], fresh: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The URLs of artifacts as a later read of the result names them; else those known."""
+    places = Counter(_place(one) for one in fresh)
+    urls = {_place(one): one["url"] for one in fresh if places[_place(one)] == 1}
+    links: list[str] = []
+    for index, artifact in enumerate(artifacts):
+        found = urls.get(_place(artifact))
+        if not found and len(fresh) == len(artifacts):
+            found = fresh[index]["url"]
+        links.append(Link(found or artifact.get("url") or ""))
+    return links
+
+
+def _place(artifact: Mapping[str, Any]) -> str:
+    """An artifact's URL without what signs it."""
+    return str(artifact.get("url") or "").partition("?")[0]
+
+
+def is_shown(artifact: Mapping[str, Any], kind: str) -> bool:
+    """Whether an artifact was declared a picture or clip: by itself, else by the render's kind."""
+    told = str(artifact.get("type") or "").strip().lower()
+    content_type = str(artifact.get("content_type") or "").strip().lower()
+    if content_type.startswith(("image/", "video/")) or any(word in told for word in SHOWN):
+        return True
+    says_nothing = told in VAGUE and content_type in {"", formats.UNKNOWN}
+    return says_nothing and kind in Kind
+
+
+def killed(begun: int) -> str:
+    """Why nothing was stored, where so many tries have no end."""
+    return f"Artifact not stored: {begun} workers died over it."
 
 
 def names_of(artifact: Mapping[str, Any]) -> set[str]:
@@ -46,28 +97,37 @@ def names_of(artifact: Mapping[str, Any]) -> set[str]:
     return {artifact[name] for name in ("file", "thumbnail") if artifact.get(name)}
 
 
-def save(render_id: str, index: int, artifact: Mapping[str, Any]) -> Saved:
-    """Store one artifact with its thumbnail.
+def save(
+    render_id: str,
+    index: int,
+    artifact: Mapping[str, Any],
+    kind: str = "",
+    timeout: float | None = None,
+) -> Saved:
+    """Store one artifact, of a render of this kind, with its thumbnail.
 
-    Raises `MediaError`, and whatever a storage raises. The names derive from the content, so a
-    second try after a crash finds what the first one left.
+    Raises `MediaError` (`LinkExpired` where a fresh URL may help), and whatever a storage raises.
+    The names derive from the content, so a second try after a crash finds what the first one left.
     """
     url = Link(artifact.get("url") or "")
     with tempfile.TemporaryFile() as file:
         try:
-            download(
+            encoding = download(
                 url,
                 file,
-                timeout=conf.MEDIA_TIMEOUT_SECONDS,
+                timeout=timeout or conf.MEDIA_TIMEOUT_SECONDS,
                 max_bytes=conf.MEDIA_MAX_BYTES,
                 private=conf.private_hosts,
             )
         except MediaError as error:
-            raise MediaError(f"Artifact not stored: {error}") from None
+            raise type(error)(f"Artifact not stored: {error}") from None
         size = file.tell()
         if not size:
             raise MediaError("Artifact not stored: Its file is empty.")
         file.seek(0)
+        if is_shown(artifact, kind):
+            _check(file.read(formats.TEXT_BYTES), encoding, artifact)
+            file.seek(0)
         head = file.read(formats.HEAD_BYTES)
         content_type = formats.content_type(head, str(artifact.get("content_type") or ""))
         file.seek(0)
@@ -85,6 +145,19 @@ def save(render_id: str, index: int, artifact: Mapping[str, Any]) -> Saved:
             "thumbnail": _thumbnail(base, file, content_type, saved),
         }
     return saved
+
+
+def _check(head: bytes, encoding: str, artifact: Mapping[str, Any]) -> None:
+    """Raises `MediaError` where this is certainly not the picture or clip that was declared."""
+    found = formats.other_than_media(head)
+    if found == formats.SVG and "svg" in str(artifact.get("content_type") or "").lower():
+        return
+    is_known = formats.content_type(head[: formats.HEAD_BYTES]) != formats.UNKNOWN
+    if encoding and not found and not is_known:
+        found = f"data in the unknown encoding {encoding}"
+    if found:
+        words = f"Its server sent {found} instead of a picture or clip."
+        raise MediaError(f"Artifact not stored: {words}")
 
 
 def discard(names: Iterable[str]) -> None:

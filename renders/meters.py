@@ -63,7 +63,17 @@ COUNTERS: dict[str, Meter] = {
     "sweeps": Meter("Sweeps that were made."),
     "repairs": Meter(
         "Renders that the sweep put back, by what had stopped.",
-        {"repair": ["reaped", "canceled", "given_up", "submit", "poll", "finish", "restored"]},
+        {
+            "repair": [
+                "reaped",
+                "canceled",
+                "given_up",
+                "submit",
+                "poll",
+                "finish",
+                "restored",
+            ]
+        },
     ),
     "lease_losses": Meter(
         "Reads given up, or made without a lease, by why.",
@@ -74,7 +84,8 @@ COUNTERS: dict[str, Meter] = {
         {"outcome": ["taken", "known", "refused", "unreadable", "not_kept", "off"]},
     ),
     "media": Meter(
-        "Tries to store a picture or clip.", {"outcome": ["stored", "postponed", "given_up"]}
+        "Tries to store a picture or clip.",
+        {"outcome": ["stored", "postponed", "given_up", "lost"]},
     ),
     "finish_failures": Meter(
         "Finishes that are tried again, by what failed.", {"reason": ["sume", "receiver"]}

@@ -38,7 +38,12 @@ RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=Tru
 RESENDABLE = Q(status=Status.FAILED, error_code=OUTCOME_UNKNOWN, erased_at__isnull=True) & ~Q(
     request_body=""
 )
-# Nobody writes to such a row any more but who takes away what it holds.
+# Between two tries to store the media of a handled render.
+LONGEST_MEDIA_WAIT = timedelta(days=1)
+# What was made may still be kept: nobody has taken it away, or has begun to.
+KEPT = Q(erased_at__isnull=True, media_removed_at__isnull=True, removing_at__isnull=True)
+MADE = KEPT & Q(status=Status.COMPLETED, handled_at__isnull=False)
+# Only late tries to store its media, and whoever takes away what it holds, write to such a row.
 OVER = Q(status__in=TERMINAL, handled_at__isnull=False)
 
 
@@ -171,6 +176,16 @@ class RenderQueries(models.QuerySet):
         """Those that nothing is missing for but what Sume tells these workspaces."""
         known = Q(workspace__in=workspaces) | Q(sume_job_id="") | Q(result__isnull=False)
         return self.filter(known)
+
+    def late_media(self) -> "RenderQueries":
+        """Handled without all of their media: the rest is tried again."""
+        return self.filter(MADE, media_due_at__isnull=False)
+
+    def media_due(self, now: datetime, workspaces: Collection[str]) -> "RenderQueries":
+        """Those of these workspaces whose late try to store media is due."""
+        # What lies further ahead was written by a clock that was put back since.
+        due = Q(media_due_at__lte=now) | Q(media_due_at__gt=now + LONGEST_MEDIA_WAIT)
+        return self.late_media().filter(due, workspace__in=workspaces)
 
     def asked(self) -> "RenderQueries":
         """With Sume, and a read at once was asked for that is not made yet."""

@@ -1,6 +1,7 @@
 """Transitions: every change of a render's state.
 
-Those on the way to Sume are in `sending`, those of reads after which the job goes on in `reading`.
+Those on the way to Sume are in `sending`, those of reads after which the job goes on in `reading`,
+those of media in `media_moves`.
 
 A transition is one conditional UPDATE on the state it starts from; it returns whether this
 caller won, and only the winner does what follows. No other module writes `status`.
@@ -11,12 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
+from renders.media_moves import MediaMoves
 from renders.queries import HELD, HOLDABLE, WITHDRAWN
-from renders.reading import Reading
 from renders.states import TERMINAL, Status
 
 CANCELED = (Status.CANCELED, "Canceled before it was sent to Sume; nothing was billed.")
@@ -25,7 +25,7 @@ UNSENT = Q(outcome_unknown_at__isnull=True)
 CHOICE = 10
 
 
-class RenderQuerySet(Reading):
+class RenderQuerySet(MediaMoves):
     """The named queries, and transitions of one row by its primary key."""
 
     def end(
@@ -137,39 +137,6 @@ class RenderQuerySet(Reading):
     def store(self, pk: UUID, **found: Any) -> bool:
         """Keep what was found about an ended render (result, cost, error), until it is handled."""
         return self._move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **found)
-
-    def begin_media(
-        self, pk: UUID, known: datetime | None, due: datetime, artifacts: list[dict[str, Any]]
-    ) -> bool:
-        """Take the turn to store media: move the next step's time from `known` to `due`.
-
-        Whoever notes what became of an artifact moves it too, so `artifacts` are those known.
-        """
-        where = Q(handled_at__isnull=True, next_poll_at=known)
-        changes = {"result": {"artifacts": artifacts}, "next_poll_at": due, "swept_at": None}
-        return self._move(pk, TERMINAL, None, where=where, **changes)
-
-    def keep_artifact(
-        self, pk: UUID, index: int, due: datetime, event: tuple[str, str] | None, **facts: Any
-    ) -> bool:
-        """Note what became of one artifact, until one try has stored it; the others stay."""
-        waiting = Q(pk=pk, status__in=TERMINAL, handled_at__isnull=True)
-        with transaction.atomic(using=self.db):
-            render: Any = self.select_for_update().filter(waiting).first()
-            artifacts = render.artifacts if render else []
-            if index >= len(artifacts) or artifacts[index].get("file"):
-                return False
-            artifacts[index].pop("begun", None)
-            artifacts[index] |= facts
-            return self._move(
-                pk,
-                TERMINAL,
-                event,
-                where=waiting,
-                result={"artifacts": artifacts},
-                next_poll_at=due,
-                swept_at=None,
-            )
 
     def postpone_finish(self, pk: UUID, failures: int, next_try_at: datetime, message: str) -> bool:
         """Note that finishing failed; `failures` is the count known, as with a read."""

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from renders import media, spending
+from renders.conf import conf
 from renders.hiding import fingerprint, is_erased
 from renders.models import RenderEvent, RenderJob
 from renders.queries import OVER, RenderQueries
@@ -54,9 +55,12 @@ def clear(pks: Iterable[UUID]) -> Cleared:
     done = Cleared()
     over = RenderJob.objects.filter(OVER, pk__in=list(pks))
     with transaction.atomic():
-        unmarked = over.filter(result__isnull=False, removing_at=None)
+        # Nobody stores a file while they are deleted: a try under way comes first, or is dead.
+        since = timezone.now() - timedelta(seconds=conf.media_seconds)
+        saving = Q(media_due_at__isnull=False, taken_at__gt=since)
+        unmarked = over.filter(~saving, result__isnull=False, removing_at=None)
         free = list(_locked(unmarked).values_list("pk", flat=True))
-        RenderJob.objects.filter(pk__in=free).update(removing_at=timezone.now())
+        RenderJob.objects.filter(pk__in=free).update(removing_at=timezone.now(), media_due_at=None)
     held = Q(result__isnull=False, removing_at=None)  # by somebody else just now
     for render in over.filter(~held).only("pk", "result", "removing_at"):
         try:
@@ -109,6 +113,7 @@ def strip(pks: Iterable[UUID], now: datetime, *, names: bool) -> list[UUID]:
             "params": {},
             "request_body": "",
             "result": None,
+            "media_due_at": None,
             "error_message": "",
             "erased_at": Coalesce("erased_at", Value(now)),
         }

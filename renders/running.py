@@ -114,7 +114,8 @@ class Runner:
         if now >= self._look_at or self._awakened():
             self._look_at = now + LOOK_SECONDS
             starting = self._workers.all_of("submit")
-            self._put(backlog.find(starting=starting, finishes=self._workers.free))
+            free = {"finishes": self._workers.free, "saves": self._savers.free}
+            self._put(backlog.find(starting=starting, **free))
 
     def _start(self) -> None:
         while not self._early.empty():
@@ -152,5 +153,5 @@ class Runner:
             return cancellation.cancel(step.render_id, self._sume)
         RenderJob.objects.mark_swept([step.render_id], timezone.now())  # it may have waited
         if step.do == "media":
-            return saving.save(step.render_id, Unshared())
+            return saving.save(step.render_id, self._sume, Unshared())
         return finishing.finish(step.render_id, self._sume, Unshared())

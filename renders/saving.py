@@ -1,20 +1,24 @@
 """The media of a completed render on their way home: one artifact at a time, then the finish.
 
+What these tries cannot store, `late_media` goes on with once the render is handled.
+
 A task of its own, in a queue of its own: however slowly a file comes, it holds up nothing but
 other files. What became of an artifact is kept on the row at once, so a worker that dies is
 followed by one that carries on; of two that store the same one, the first counts.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from renders import counting, log_context, media
+from renders import counting, late_media, log_context, media
 from renders.conf import conf
-from renders.exceptions import MediaError
+from renders.connections import Clients
+from renders.fetching import Tried, attempt, clear_away
 from renders.holding import holding
 from renders.lease import Leases
 from renders.models import RenderJob
@@ -30,16 +34,16 @@ FIRST_WAIT = 4
 EARLY_SECONDS = 1.0
 
 
-def save(render_id: UUID, leases: Leases) -> list[Step]:
+def save(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
     """Store the artifact that is due, if nobody else is at it. Returns what follows."""
     with holding(leases, str(render_id), conf.media_seconds) as free:
-        return _save(render_id) if free else []
+        return _save(render_id, sume) if free else []
 
 
-def _save(render_id: UUID) -> list[Step]:
+def _save(render_id: UUID, sume: Clients) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
-        return []
+        return late_media.save(render_id, sume)
     log_context.note(job=render.sume_job_id)
     index = media.missing(render.artifacts) if conf.SAVE_MEDIA else None
     if index is None:
@@ -56,24 +60,22 @@ def _save(render_id: UUID) -> list[Step]:
     if not RenderJob.objects.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
         return []
     if begun >= media.TRIES:
-        words = f"Artifact not stored: {begun} workers died over it."
-        return _failed(render, index, words, given_up=True)
-    try:
-        saved = media.save(str(render_id), index, render.artifacts[index])
-    except MediaError as error:
-        return _failed(render, index, str(error))
-    except Exception as error:
-        # A storage of the project's own. The traceback goes to the log; the try counts.
-        logger.exception("Storing media failed for render %s.", render_id)
-        words = f"Artifact not stored: the media storage failed ({type(error).__name__})."
-        return _failed(render, index, words)
+        return _failed(render, index, Tried(words=media.killed(begun)), given_up=True)
+    tried = attempt(render, index, sume)
+    if tried.saved is None:
+        return _failed(render, index, tried)
     counting.count("media", outcome="stored")
-    steps = _note(render, index, None, saved.facts)
-    _clear_away(render_id, index, saved.names)
-    return steps
+    facts = tried.saved.facts
+    steps = _note(render, index, None, tried.links, facts)
+    if steps is None:
+        # Handled meanwhile without this file, which is still welcome.
+        RenderJob.objects.end_late_try(render_id, index, None, now, None, **facts)
+    clear_away(render, index, tried.saved.names)
+    return steps or []
 
 
-def _failed(render: RenderJob, index: int, words: str, *, given_up: bool = False) -> list[Step]:
+def _failed(render: RenderJob, index: int, tried: Tried, *, given_up: bool = False) -> list[Step]:
+    words = tried.words
     failures = media.TRIES if given_up else render.artifacts[index].get("failures", 0) + 1
     given_up = failures >= media.TRIES
     logger.warning(
@@ -81,7 +83,7 @@ def _failed(render: RenderJob, index: int, words: str, *, given_up: bool = False
     )
     counting.count("media", outcome="given_up" if given_up else "postponed")
     what = "media not stored" if given_up else "media postponed"
-    return _note(render, index, (what, words), {"failures": failures})
+    return _note(render, index, (what, words), tried.links, {"failures": failures}) or []
 
 
 def wait_after(failures: int) -> float:
@@ -91,23 +93,22 @@ def wait_after(failures: int) -> float:
 
 
 def _note(
-    render: RenderJob, index: int, event: tuple[str, str] | None, facts: dict[str, Any]
-) -> list[Step]:
-    """Keep what became of this artifact; the next one, or the finish, follows."""
+    render: RenderJob,
+    index: int,
+    event: tuple[str, str] | None,
+    links: Sequence[str],
+    facts: dict[str, Any],
+) -> list[Step] | None:
+    """Keep what became of this artifact; the next one, or the finish, follows.
+
+    None where somebody stored it first, and goes on.
+    """
     artifacts = render.artifacts
     artifacts[index] |= facts
     following = media.missing(artifacts)
     failures = artifacts[following].get("failures", 0) if following is not None else 0
     wait = wait_after(failures) if failures else 0.0
     due = timezone.now() + timedelta(seconds=wait)
-    if not RenderJob.objects.keep_artifact(render.pk, index, due, event, **facts):
-        return []  # somebody stored it first, and goes on
+    if not RenderJob.objects.keep_artifact(render.pk, index, due, event, links=links, **facts):
+        return None
     return [Step("finish" if following is None else "media", render.pk, wait)]
-
-
-def _clear_away(render_id: UUID, index: int, names: set[str]) -> None:
-    """Delete what this try has left in storage and the row does not name."""
-    render = RenderJob.objects.filter(pk=render_id).first()
-    artifacts = render.artifacts if render else []
-    kept = media.names_of(artifacts[index]) if index < len(artifacts) else set()
-    media.discard(names - kept)

@@ -12,7 +12,18 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import avatars, checking, choosing, claims, gate, references, scheduling, workspaces
+from renders import (
+    avatars,
+    checking,
+    choosing,
+    claims,
+    gate,
+    media,
+    references,
+    scheduling,
+    workspaces,
+)
+from renders.conf import conf
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderEvent, RenderJob
 from renders.references import ROWS
@@ -227,6 +238,26 @@ def resend_render(render: RenderJob) -> bool:
     if again:
         render.refresh_from_db()
     return again
+
+
+def store_media(render: RenderJob) -> bool:
+    """Have the pictures and clips of a completed render that are not stored fetched again, now.
+
+    Reading the result and the download are free. True if a try follows, and further ones with
+    growing waits until all are stored or Sume no longer has the result; `render_media_stored`
+    is sent then. False if nothing is missing, a try is under way, or media are not stored here.
+    """
+    asked = False
+    if conf.SAVE_MEDIA:
+        with transaction.atomic():
+            asked = RenderJob.objects.ask_media(
+                render.pk, timezone.now(), conf.media_seconds, media.TRIES, media.MOST
+            )
+            if asked:
+                _on_commit(Step("media", render.pk))
+    if asked:
+        render.refresh_from_db()
+    return asked
 
 
 def check_now(pks: Iterable[UUID]) -> int:

@@ -14,6 +14,11 @@ All are sent with `sender=RenderJob, render=<RenderJob>`.
     A render whose outcome was unknown and that a person sends again with its own key ends once
     more: `render_failed` first, then the signal of how it really ended.
 
+`render_media_stored`
+    Sent for a render that was handled before all of its pictures and clips could be stored, once
+    the last of them is stored: with what the receivers write, exactly once, as above. It is not
+    sent if they were all stored before `render_completed`, nor if Sume no longer has the result.
+
 `render_submitted`
     Sent after Sume accepted the render. For information: it is skipped if the worker dies at
     that moment, and a receiver that raises is only logged.
@@ -25,3 +30,4 @@ render_submitted = Signal()
 render_completed = Signal()
 render_failed = Signal()
 render_canceled = Signal()
+render_media_stored = Signal()

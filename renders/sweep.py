@@ -69,7 +69,9 @@ def sweep() -> list[Step]:
         .not_swept_since(before)
         .pks(batch)
     )
-    renders.mark_swept([*unpolled, *unfinished], now)
+    # No message lives as long as these wait, so all of them are found here.
+    unstored = _unstored(renders, now).not_swept_since(before).pks(batch)
+    renders.mark_swept([*unpolled, *unfinished, *unstored], now)
 
     found = {
         "taken from dead workers": reaped,
@@ -92,7 +94,20 @@ def sweep() -> list[Step]:
         *(Step("submit", pk) for pk in unsent),
         *(Step("poll", pk) for pk in unpolled),
         *(Step("finish", pk) for pk in [*canceled, *given_up, *unfinished]),
+        *(Step("media", pk) for pk in unstored),
     ]
+
+
+def _unstored(renders: RenderQueries, now: datetime) -> RenderQueries:
+    # The backlog of the scheduler `database` finds them first.
+    if not conf.SAVE_MEDIA or conf.SCHEDULER == "database":
+        return renders.none()
+    return renders.media_due(now, _read_now(now))
+
+
+def _read_now(now: datetime) -> list[str]:
+    """The workspaces whose reads are not paused."""
+    return [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
 
 
 def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQueries:
@@ -100,8 +115,7 @@ def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQuer
     # The scheduler `database` reads what the table says is due; in a pause nobody reads.
     if conf.SCHEDULER == "database":
         return late.none()
-    open_ones = [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
-    return late.filter(workspace__in=open_ones)
+    return late.filter(workspace__in=_read_now(now))
 
 
 def _expired(renders: RenderQueries, workspace: str, now: datetime) -> RenderQueries:

@@ -91,7 +91,7 @@ def finish_render(render_id: str) -> str:
 @shared_task
 def save_media(render_id: str) -> str:
     """Store one picture or clip of a completed render."""
-    return _follow(saving.save(UUID(render_id), media_leases()))
+    return _follow(saving.save(UUID(render_id), sume, media_leases()))
 
 
 @shared_task

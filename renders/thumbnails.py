@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 from typing import BinaryIO
 
 from PIL import Image, ImageOps
@@ -12,6 +13,7 @@ CONTENT_TYPE = "image/webp"
 MOST_PIXELS_A_SIDE = 480
 # Decoded, a picture takes up to four bytes a pixel of the worker's memory.
 MOST_PIXELS = 40_000_000
+MOST_BYTES = 50_000_000
 DECODERS = {
     "image/png": "PNG",
     "image/jpeg": "JPEG",
@@ -30,6 +32,10 @@ def draw(file: BinaryIO, content_type: str) -> bytes | None:
     if decoder is None:
         return None
     try:
+        size = file.seek(0, os.SEEK_END)
+        if size > MOST_BYTES:
+            logger.warning("No thumbnail: %d bytes are too many.", size)
+            return None
         file.seek(0)
         with Image.open(file, formats=[decoder]) as image:
             if image.width * image.height > MOST_PIXELS:

@@ -21,6 +21,7 @@ urlpatterns = [
     path("renders/<uuid:pk>/cancel/", detail.cancel, name="cancel"),
     path("renders/<uuid:pk>/resend/", detail.resend, name="resend"),
     path("renders/<uuid:pk>/retry/", detail.retry, name="retry"),
+    path("renders/<uuid:pk>/store-media/", detail.store_media, name="store_media"),
     path("webhooks/sume/", webhooks.sume, name="sume_webhook"),
     path("api/renders/", include("renders.api.urls")),
     path("api/renders", Nothing.as_view()),

@@ -21,7 +21,7 @@ from renders.queries import RETRYABLE
 class RenderActions(admin.ModelAdmin):
     """The actions of the list of renders, and who may use them."""
 
-    actions = ["cancel", "resend", "retry", "check_now", "hold", "release"]
+    actions = ["cancel", "resend", "store_media", "retry", "check_now", "hold", "release"]
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Canceling is a permission of its own."""
@@ -66,6 +66,14 @@ class RenderActions(admin.ModelAdmin):
         tally = batches.resend_renders(queryset)
         left = "retried since, or their outcome is known"
         self._report(request, tally, count, "{} sent again with their own keys.", left)
+
+    @admin.action(description="Store media again (what is not stored)", permissions=["retry"])
+    def store_media(self, request: HttpRequest, queryset: Any) -> None:
+        """Reads and downloads, which cost nothing."""
+        count = queryset.count()
+        tally = batches.store_media(queryset)
+        left = "not completed, nothing missing, or being fetched just now"
+        self._report(request, tally, count, "Media of {} are fetched again.", left)
 
     @admin.action(description="Check the selected renders at Sume now", permissions=["view"])
     def check_now(self, request: HttpRequest, queryset: Any) -> None:

@@ -15,7 +15,7 @@ from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import HELD, HOLDABLE
 from renders.states import Status
-from renders.templatetags.render_facts import can_cancel, can_retry
+from renders.templatetags.render_facts import can_cancel, can_retry, lacks_media
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,12 @@ RETRY = Button(
     "retry", "Retry it as a new render", "A retry is a new render with a new bill. Make it?"
 )
 RESEND = Button("resend", "Send it again with the same key")
+STORE = Button("store_media", "Store its media again")
 CHECK = Button("check_now", "Ask Sume about it now")
 HOLD = Button("hold", "Hold it: do not send it")
 RELEASE = Button("release", "Release it: send it in its turn")
-BUTTONS = {button.action: button for button in (CANCEL, RESEND, RETRY, CHECK, HOLD, RELEASE)}
+ALL = (CANCEL, RESEND, STORE, RETRY, CHECK, HOLD, RELEASE)
+BUTTONS = {button.action: button for button in ALL}
 
 
 class RenderButtons(admin.ModelAdmin):
@@ -94,6 +96,7 @@ class RenderButtons(admin.ModelAdmin):
         fits = {
             CANCEL: can_cancel(render),
             RESEND: renders.resendable().exists(),
+            STORE: lacks_media(render),
             RETRY: can_retry(render) and not render.retries.exists(),
             CHECK: render.status == Status.SUBMITTED,
             HOLD: renders.filter(HOLDABLE).exists(),

@@ -40,6 +40,10 @@ def document() -> Json:
                 "parameters": [operations.ID],
                 "post": operations.resend_render(),
             },
+            "/api/renders/{id}/store-media/": {
+                "parameters": [operations.ID],
+                "post": operations.store_media(),
+            },
             "/api/renders/{id}/retry/": {
                 "parameters": [operations.ID],
                 "post": operations.retry_render(),

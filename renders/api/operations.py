@@ -168,6 +168,17 @@ def resend_render() -> Json:
     )
 
 
+def store_media() -> Json:
+    return _operation(
+        "storeMedia",
+        "Fetch the pictures and clips of a completed render that are not stored",
+        {"202": _reply("The render, whose media are fetched again.", "Render", links=LINKS)},
+        (403, 404, 409, 413, 415),
+        description="Takes no body, and costs nothing. 409: the render is not completed, nothing "
+        "is missing, or it is being fetched just now.",
+    )
+
+
 def retry_render() -> Json:
     headers = {name: ref("headers", name) for name in ("Location", "Idempotency-Replayed")}
     return _operation(

@@ -11,6 +11,7 @@ urlpatterns = [
     path("<uuid:pk>/cancel/", views.RenderCancel.as_view(), name="api_cancel"),
     path("<uuid:pk>/resend/", views.RenderResend.as_view(), name="api_resend"),
     path("<uuid:pk>/retry/", views.RenderRetry.as_view(), name="api_retry"),
+    path("<uuid:pk>/store-media/", views.RenderStoreMedia.as_view(), name="api_store_media"),
     path("<uuid:pk>/artifacts/<int:index>/", views.RenderArtifact.as_view(), name="api_artifact"),
     re_path(r"^[\s\S]+\Z", views.Nothing.as_view()),  # `path` does not match a line end
 ]

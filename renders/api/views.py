@@ -105,6 +105,20 @@ class RenderResend(ApiView):
         return JsonResponse(represent(request, render), status=202)
 
 
+class RenderStoreMedia(ApiView):
+    """`/api/renders/<id>/store-media/`."""
+
+    def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
+        """Have what is not stored of a completed render fetched again."""
+        render = _one(request, pk)
+        if not access.may_retry(request.user, render):
+            raise Problem(403, "You may see this render, but not have its media stored again.")
+        if not services.store_media(render):
+            words = "It is not completed, nothing is missing, or it is being fetched just now."
+            raise Problem(409, words, code="nothing_to_store")
+        return JsonResponse(represent(request, render), status=202)
+
+
 class RenderRetry(ApiView):
     """`/api/renders/<id>/retry/`."""
 

@@ -66,7 +66,9 @@ CATALOGUE = {
         "WARNING", "A receiver of yours or the result fails: its traceback is in the worker's log."
     ),
     "media-failing": Kind(
-        "WARNING", "See the timeline of these renders; check the storage and its room."
+        "WARNING",
+        "See the timeline of these renders; check the storage and its room. What is missing is "
+        "fetched again by itself, or at once by “Store media again”.",
     ),
     "renders-waiting": Kind("INFO", "Sume did not take them; each page says why and when next."),
     "webhooks-silent": Kind(

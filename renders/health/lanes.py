@@ -26,6 +26,8 @@ class Probe:
 
     part: str
     ask: Callable[[], list[Finding]]
+    keep_seconds: float = 0.0
+    """What it found is told again for so long, if that is longer than for others."""
 
 
 Lane = Sequence[Probe]
@@ -116,7 +118,8 @@ class Lanes:
         key = tuple(probe.part for probe in lane)
         with self._lock:
             one = self._rounds.get(key)
-            if one and (one.ended is None or time.monotonic() - one.ended < self._keep_seconds):
+            keep = max(self._keep_seconds, *(probe.keep_seconds for probe in lane))
+            if one and (one.ended is None or time.monotonic() - one.ended < keep):
                 return one
             one = self._rounds[key] = Round(lane)
         one.start()

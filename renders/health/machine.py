@@ -56,15 +56,24 @@ def installed(name: str) -> str:
 
 
 def media() -> list[Finding]:
-    """Whether a file can be stored and taken away again, where finished media go."""
+    """Whether a file can be stored, read and deleted where finished media go."""
     if not conf.SAVE_MEDIA:
         return [Finding("Media are not stored (`SAVE_MEDIA`).")]
+    content = uuid.uuid4().bytes
     try:
         where = storage()
-        where.delete(where.save(f"renders/doctor-{uuid.uuid4()}.txt", ContentFile(b"doctor\n")))
+        name = where.save(f"renders/health-{uuid.uuid4()}.txt", ContentFile(content))
+        try:
+            with where.open(name) as file:
+                whole = file.read() == content
+        finally:
+            where.delete(name)
     except Exception as error:  # noqa: BLE001 (a storage raises anything; its text may hold secrets)
-        why = getattr(error, "strerror", None) or "its own error"
+        why = (error.strerror if isinstance(error, OSError) else "") or "its own error"
         said = f"The storage of media takes no file ({type(error).__name__}: {why})."
+        return [Finding(said, "storage-fails")]
+    if not whole:
+        said = "The storage of media gives back another file than it was given."
         return [Finding(said, "storage-fails")]
     return [Finding("The storage of media takes files.")]
 

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 from renders.conf import conf
 from renders.connections import uses_redis
-from renders.health import database, messages, stores, work
+from renders.health import database, machine, messages, stores, work
 from renders.health.findings import Part
 from renders.health.lanes import Lane, Lanes, Probe
 
 # A load balancer asks every few seconds and does not wait for long.
 SECONDS = 2.5
 KEEP_SECONDS = 2.0
+# To try the storage writes a file, which costs more than a question.
+STORAGE_SECONDS = 30.0
 # Without these this process answers no request; everything else, other processes mend.
 VITAL = frozenset({"database", "migrations"})
 
@@ -60,10 +62,12 @@ def questions() -> list[Lane]:
         table.append(Probe("runrenders", work.runrenders))
     elif conf.SCHEDULER == "sortedset" and not conf.TICKS:
         table.append(Probe("pollrenders", work.pollrenders))
+    storage = [Probe("storage", machine.media, STORAGE_SECONDS)]
     if not uses_redis():
-        return [table]
+        return [table, storage]
     return [
         table,
+        storage,
         [Probe("redis", stores.answers), Probe("beat", stores.beat)],
         [Probe("broker", messages.answers), Probe("workers", messages.workers)],
     ]

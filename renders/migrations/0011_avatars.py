@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("renders", "0008_reference_of_scope"),
+        ("renders", "0010_media_due_indexes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

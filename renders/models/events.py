@@ -23,6 +23,7 @@ class RenderEvent(models.Model):
             models.Index(
                 fields=["at"], name="renders_unstored", condition=Q(what="media not stored")
             ),
+            models.Index(fields=["at"], name="renders_media_lost", condition=Q(what="media lost")),
         ]
 
     def __str__(self) -> str:

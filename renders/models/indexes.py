@@ -58,6 +58,11 @@ INDEXES = [
         name="renders_to_finish",
         condition=Q(status__in=TERMINAL, handled_at__isnull=True),
     ),
+    models.Index(
+        fields=["media_due_at"],
+        name="renders_media_due",
+        condition=Q(media_due_at__isnull=False),
+    ),
     # How many run, and what a day or a month cost, is read from the index alone.
     models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
     # What a workspace has spent of its budget.

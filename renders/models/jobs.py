@@ -143,6 +143,10 @@ class RenderJob(models.Model):
         null=True, editable=False, help_text="Cost in millionths of a US dollar."
     )
 
+    media_due_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a late try to store its media is due."
+    )
+
     # What is taken away later; see `renders.removal`.
     removing_at = models.DateTimeField(
         null=True, editable=False, help_text="Its files are being deleted since."

@@ -13,6 +13,7 @@ from renders.access import may_add
 from renders.artifacts import media
 from renders.conf import conf
 from renders.destination import Destination
+from renders.media import lacking
 from renders.models import RenderJob
 from renders.states import OUTCOME_UNKNOWN, Status
 
@@ -36,8 +37,12 @@ EVENT_TITLES = {
     "canceled": "Canceled",
     "sume status": "Sume says",
     "late answer": "Sume answered late",
+    "media limited": "Not all files are stored",
     "media postponed": "Picture or clip downloaded later",
-    "media not stored": "Not stored; only Sume's link is left",
+    "media not stored": "Not stored yet; only Sume's link is left",
+    "media asked for": "Asked to store its media again",
+    "media stored": "All of its media are stored",
+    "media lost": "Not stored: Sume no longer has it",
     "finish postponed": "Finished later",
     "handled": "All done",
 }
@@ -57,6 +62,8 @@ def changes_soon(render: RenderJob) -> bool:
     """Whether a page that shows it should look again: it runs, or its picture is on its way."""
     if not render.is_terminal:
         return True
+    if render.media_due_at and conf.SAVE_MEDIA:
+        return render.media_due_at - timezone.now() < timedelta(minutes=5)
     if render.handled_at or not render.finished_at:
         return False
     return timezone.now() - render.finished_at < timedelta(minutes=10)
@@ -125,6 +132,21 @@ def can_resend(render: RenderJob) -> bool:
     """Whether nobody knows if Sume has it, so that it may be sent again with its own key."""
     unknown = render.status == Status.FAILED and render.error_code == OUTCOME_UNKNOWN
     return unknown and bool(render.request_body) and not render.erased_at
+
+
+@register.filter
+def is_over(moment: datetime) -> bool:
+    """Whether this moment has passed."""
+    return moment <= timezone.now()
+
+
+@register.filter
+def lacks_media(render: RenderJob) -> bool:
+    """Whether it was completed and handled, and not all of its pictures and clips are stored."""
+    if not conf.SAVE_MEDIA or render.status != Status.COMPLETED or not render.handled_at:
+        return False
+    kept = not (render.erased_at or render.media_removed_at or render.removing_at)
+    return kept and lacking(render.artifacts) is not None
 
 
 @register.filter

@@ -103,6 +103,20 @@ def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 
 @for_people
+@require_POST
+def store_media(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Have what is not stored of a completed render fetched again."""
+    row = access.visible(request.user, pk)
+    if not access.may_retry(request.user, row):
+        raise PermissionDenied("You may see this render, but not have its media stored again.")
+    if services.store_media(row):
+        messages.success(request, "What is missing is fetched again. This costs nothing.")
+    else:
+        messages.info(request, "Nothing is missing, or it is being fetched just now.")
+    return redirect(row)
+
+
+@for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Ask whether to make a new render from one that failed or was canceled; then make it, once."""

@@ -28,3 +28,8 @@ def count_effect(sender: type[RenderJob], render: RenderJob, **kwargs: Any) -> N
         time.sleep(1)
     if "[raise]" in render.prompt and not marker.exists():
         raise RuntimeError("this receiver fails")
+
+
+@receiver(signals.render_media_stored)
+def count_media(sender: type[RenderJob], render: RenderJob, **kwargs: Any) -> None:
+    Effect.objects.create(render_id=render.pk, signal="media stored")

@@ -20,6 +20,7 @@ TIMES = (
     "not_found_since",
     "swept_at",
     "taken_at",
+    "media_due_at",
 )
 
 
@@ -66,7 +67,7 @@ def finish(render: RenderJob) -> list[Step]:
 
 def save_media(render: RenderJob) -> list[Step]:
     """One try to store one artifact; the row is refreshed."""
-    steps = saving.save(render.pk, media_leases())
+    steps = saving.save(render.pk, sume, media_leases())
     render.refresh_from_db()
     return steps
 

@@ -35,6 +35,7 @@ from django.core.files.storage import FileSystemStorage, Storage
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Q
 from django.utils import timezone
 
 import renders
@@ -68,12 +69,15 @@ TRACED = {
         "checking",
         "claims",
         "due",
+        "fetching",
         "finishing",
         "gate",
         "holding",
+        "late_media",
         "learning",
         "lease",
         "media",
+        "media_moves",
         "moves",
         "polling",
         "querysets",
@@ -244,7 +248,7 @@ class World:
         if step.do == "poll":
             return polling.poll(step.render_id, step.token, sume, engine.leases())
         if step.do == "media":
-            return saving.save(step.render_id, engine.media_leases())
+            return saving.save(step.render_id, sume, engine.media_leases())
         if step.do == "finish":
             return finishing.finish(step.render_id, sume, engine.leases())
         return cancellation.cancel(step.render_id, sume)
@@ -266,7 +270,8 @@ class World:
             self.pass_time(LONG_SECONDS)
             due = [Step(step.do, step.render_id, 0, step.token) for step in later]
             later = self.deliver_all(due + sweep())
-            if not RenderJob.objects.filter(handled_at__isnull=True).exists():
+            waiting = Q(handled_at__isnull=True) | Q(media_due_at__isnull=False)
+            if not RenderJob.objects.filter(waiting).exists():
                 return
 
     def fault_of(self, render: RenderJob, bills: int) -> str:
@@ -278,7 +283,8 @@ class World:
         if not render.handled_at:
             return f"not handled: {render.status}"
         effects = [effect.signal for effect in Effect.objects.filter(render_id=render.pk)]
-        if effects != [render.status]:
+        late = render.events.filter(what="media not stored").exists()
+        if effects != [render.status, *["media stored"] * late]:
             return f"effects {effects} of a {render.status} render"
         truth = self.sandbox.rules.record(jobs[0])["job"]["status"] if jobs else ""
         if truth and render.status != truth:
@@ -353,6 +359,26 @@ def fetched(world: World, made: list[RenderJob]) -> None:
         assert finishing.finish(render.pk, sume, engine.leases()) == [Step("media", render.pk)]
 
 
+def linked_only(world: World, made: list[RenderJob]) -> None:
+    """Handled with Sume's link; a late try is due."""
+    fetched(world, made)
+    world.sandbox.faults.add("server_error", on="media", times=media.TRIES * len(made))
+    for render in made:
+        for _ in range(media.TRIES):
+            engine.make_due(render)
+            engine.save_media(render)
+        assert finishing.finish(render.pk, sume, engine.leases()) == []
+    made_now = RenderJob.objects.filter(pk__in=[render.pk for render in made])
+    made_now.update(media_due_at=timezone.now())
+
+
+def stored_late(world: World, made: list[RenderJob]) -> None:
+    """All of it is there, and nobody was told."""
+    linked_only(world, made)
+    for render in made:
+        assert engine.save_media(render) == [Step("media", render.pk)]
+
+
 def ended_without_reason(world: World, made: list[RenderJob]) -> None:
     over(world, made)
     for render in made:
@@ -389,6 +415,11 @@ ARROWS = {
     "media failing": Arrow(
         "media", fetched, saves_media=True, fault=("server_error", "media"), ends="completed"
     ),
+    "late media": Arrow("media", linked_only, saves_media=True, ends="completed"),
+    "late media failing": Arrow(
+        "media", linked_only, saves_media=True, fault=("server_error", "media"), ends="completed"
+    ),
+    "late media stored": Arrow("media", stored_late, saves_media=True, ends="completed"),
     "finish failed": Arrow("finish", ended_without_reason, "FAIL this", ends="failed"),
     "finish canceled unsent": Arrow("finish", canceled_unsent, bills=0, ends="canceled"),
     "cancel": Arrow("cancel", submitted_and_cancel_asked),
@@ -425,7 +456,7 @@ def assert_all_well(world: World, arrow: Arrow, points: list[tuple[int, RenderJo
 
 
 # Its tries are many, and each writes.
-DEAR = {"media failing"}
+DEAR = {"media failing", "late media failing"}
 
 
 @pytest.mark.parametrize(

@@ -326,7 +326,7 @@ class Renders(RuleBasedStateMachine):
         elif step.do == "poll":
             self._add(polling.poll(step.render_id, step.token, client, engine.leases()))
         elif step.do == "media":
-            self._add(saving.save(step.render_id, engine.media_leases()))
+            self._add(saving.save(step.render_id, client, engine.media_leases()))
         elif step.do == "finish":
             self._add(finishing.finish(step.render_id, client, engine.leases()))
         else:

@@ -45,10 +45,12 @@ def put_back(unknown_at=None):
     return row
 
 
-def unstored(ago):
+def unstored(ago, *more, **fields):
     row = ended(Status.COMPLETED, ago)
-    RENDERS.log(row.pk, "media not stored")
+    for what in ("media not stored", *more):
+        RENDERS.log(row.pk, what)
     row.events.update(at=timezone.now() - ago)
+    RENDERS.filter(pk=row.pk).update(**fields)
     return row
 
 
@@ -84,6 +86,13 @@ CASES = {
         "",
     ),
     "linked only": (lambda: unstored(DAY), Reason.UNSTORED),
+    "linked only, a late try is due": (
+        lambda: unstored(8 * DAY, media_due_at=timezone.now()),
+        Reason.UNSTORED,
+    ),
+    "stored late": (lambda: unstored(DAY, "media stored"), ""),
+    "lost": (lambda: unstored(DAY, "media lost"), Reason.UNSTORED),
+    "lost long ago": (lambda: unstored(8 * DAY, "media lost"), ""),
     "linked only, long ago": (lambda: unstored(8 * DAY), ""),
 }
 

@@ -83,6 +83,18 @@ def test_renders_are_counted_by_where_they_stand():
     assert figures.in_flight == 3
 
 
+def test_renders_whose_media_wait_for_a_late_try_are_counted(settings):
+    late = {"handled_at": ago(5), "media_due_at": ago(-900)}
+    make("completed", **late)
+    make("completed", kind="video", **late)
+    make("completed", **late, erased_at=ago(1))
+    make("completed", handled_at=ago(5))
+
+    assert measuring.standing().media_waiting == {"default": 2}
+    settings.RENDERS = {"SAVE_MEDIA": False}
+    assert measuring.standing().media_waiting == {}
+
+
 def test_without_a_limit_nothing_is_overdue(settings):
     settings.RENDERS = {**settings.RENDERS, "OVERDUE_HOURS": "0"}
     make("submitted", submitted_at=ago(10**6))

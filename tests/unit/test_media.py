@@ -11,7 +11,7 @@ from django.core.files.storage import InMemoryStorage, Storage, storages
 from PIL import Image
 
 from renders import media
-from renders.exceptions import MediaError
+from renders.exceptions import LinkExpired, MediaError
 from renders.storage import storage
 from tests.unit.test_client import one_server, reply, server  # noqa: F401 (fixtures)
 
@@ -125,31 +125,113 @@ PAGE = b"<html><script>alert(1)</script>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
+BINARY = b"\x00\x01\x02 neither text nor known"
+
+
 @pytest.mark.parametrize(
     ("body", "told", "found", "suffix"),
     [
         (PNG, "image/png", "image/png", ".png"),
         (PNG, "text/html", "image/png", ".png"),
         (PNG, "", "image/png", ".png"),
-        (PAGE, "image/png", "application/octet-stream", ".bin"),
-        (PAGE, "video/mp4; a=b", "application/octet-stream", ".bin"),
-        (PAGE, "", "application/octet-stream", ".bin"),
-        (PAGE, "text/html", "text/html", ".bin"),
         (SVG, "image/svg+xml", "image/svg+xml", ".bin"),
-        (SVG, "image/gif", "application/octet-stream", ".bin"),
-        (b"x", "../../etc/passwd", "../../etc/passwd", ".bin"),
+        (BINARY, "image/png", "application/octet-stream", ".bin"),
+        (BINARY, "../../etc/passwd", "../../etc/passwd", ".bin"),
     ],
 )
 def test_what_it_is_its_first_bytes_say(server, body, told, found, suffix):  # noqa: F811
     """No page that calls itself a picture is ever shown; no name derives from what is said."""
     server.will(reply(200, body=body, Content_Type="image/png"))
 
-    facts = media.save("render-1", 3, artifact(server, content_type=told)).facts
+    facts = media.save("render-1", 3, artifact(server, content_type=told), "image").facts
 
     assert facts["content_type"] == found
     name, end = facts["file"].split(".")
     assert f".{end}" == suffix
     assert name == f"renders/render-1/3-{hashlib.sha256(body).hexdigest()[:16]}"
+
+
+OTHERS = {"an HTML page": PAGE, "an SVG drawing": SVG, "a JSON document": b"{}", "text": b"Busy."}
+
+
+@pytest.mark.parametrize("words", OTHERS)
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"type": "image", "content_type": "text/html"},
+        {"type": "", "content_type": "video/mp4; a=b"},
+        {"type": "file", "content_type": ""},
+    ],
+    ids=["a picture by its type", "a clip by its content type", "by the render's kind"],
+)
+def test_what_is_no_picture_where_one_was_declared_is_a_failed_try(server, words, told):  # noqa: F811
+    server.will(reply(200, body=OTHERS[words], Content_Type="image/png"))
+
+    with pytest.raises(MediaError, match=f"sent {words} instead of a picture or clip") as caught:
+        media.save("render-1", 0, artifact(server, **told), "image")
+
+    assert SECRET not in str(caught.value)
+    with pytest.raises(FileNotFoundError):
+        files()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"type": "transcript", "content_type": "image"}, {"type": "", "content_type": "text/html"}],
+)
+def test_what_was_declared_as_something_else_is_kept(server, told):  # noqa: F811
+    server.will(reply(200, body=PAGE))
+
+    facts = media.save("render-1", 0, artifact(server, **told), "video").facts
+
+    assert facts["file"].endswith(".bin")
+
+
+def test_what_is_in_an_unknown_encoding_is_a_failed_try_unless_its_bytes_are_a_picture(server):  # noqa: F811
+    server.will(reply(200, body=BINARY, Content_Encoding="odd"))
+    with pytest.raises(MediaError, match="sent data in the unknown encoding odd instead"):
+        media.save("render-1", 0, artifact(server))
+
+    server.will(reply(200, body=PNG, Content_Encoding="odd"))
+    assert media.save("render-1", 0, artifact(server)).facts["content_type"] == "image/png"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        *((status, LinkExpired) for status in (401, 403, 404, 410)),
+        *((status, MediaError) for status in (400, 500, 503)),
+    ],
+)
+def test_a_link_that_has_expired_is_told_from_other_failures(server, status, kind):  # noqa: F811
+    server.will(reply(status, body=b"no"))
+
+    with pytest.raises(MediaError, match=f"Artifact not stored: .* status {status}.") as caught:
+        media.save("render-1", 0, artifact(server))
+
+    assert type(caught.value) is kind
+
+
+def url(path, signature=""):
+    return {"url": f"https://a.example/{path}?s={signature}"}
+
+
+@pytest.mark.parametrize(
+    ("fresh", "links"),
+    [
+        ([url("a", 2), url("b", 2)], ["a?s=2", "b?s=2"]),
+        ([url("b", 2), url("a", 2)], ["a?s=2", "b?s=2"]),
+        ([url("c", 2), url("d", 2)], ["c?s=2", "d?s=2"]),
+        ([url("b", 2)], ["a?s=1", "b?s=2"]),
+        ([], ["a?s=1", "b?s=1"]),
+        ([url("a", 2), url("a", 3)], ["a?s=2", "a?s=3"]),
+    ],
+    ids=["same order", "another order", "other places", "one is left", "none", "not told apart"],
+)
+def test_each_artifact_gets_its_own_fresh_url(fresh, links):
+    renewed = media.renewed([url("a", 1), url("b", 1)], fresh)
+
+    assert [link.removeprefix("https://a.example/") for link in map(str.__str__, renewed)] == links
 
 
 def test_a_second_try_finds_what_the_first_left(server):  # noqa: F811

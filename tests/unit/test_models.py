@@ -341,6 +341,10 @@ QUERIES = {
         "renders_to_finish",
         lambda renders: renders.unhandled_late(LATER, 45).not_swept_since(LATER),
     ),
+    "media not stored": (
+        "renders_media_due",
+        lambda renders: renders.media_due(LATER, ["default"]).not_swept_since(LATER),
+    ),
 }
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
+from renders.media_moves import MediaMoves
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries
 from renders.querysets import RenderQuerySet
@@ -127,6 +128,12 @@ TRANSITIONS = {
         None,
         None,
     ),
+    "store_result": (
+        lambda pk: RENDERS.store_result(pk, SOON, [], 7, ("media limited", "Many.")),
+        ENDED,
+        None,
+        "media limited",
+    ),
     "begin_media": (lambda pk: RENDERS.begin_media(pk, NOW, SOON, []), ENDED, None, None),
     "postpone_finish": (
         lambda pk: RENDERS.postpone_finish(pk, 0, SOON, "Not there."),
@@ -172,7 +179,12 @@ def test_a_transition_wins_from_its_own_states_alone(call, start, after, event, 
 
 
 def test_these_tests_know_every_transition():
-    names = {**vars(RenderQuerySet), **vars(Reading), **vars(Sending)}
+    names = {
+        **vars(RenderQuerySet),
+        **vars(MediaMoves),
+        **vars(Reading),
+        **vars(Sending),
+    }
     public = {name for name in names if not name.startswith("_")}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
@@ -184,6 +196,13 @@ def test_these_tests_know_every_transition():
         "record_reads",
         "take_due",
         "give_back",
+        # of handled renders: in `test_media_moves`
+        "plan_late_media",
+        "ask_media",
+        "begin_late_media",
+        "end_late_try",
+        "mark_media_stored",
+        "postpone_media_stored",
     }
     of_many = {name for name in public if name.endswith("_many")}
     assert {name.split(" ")[0] for name in TRANSITIONS} == public - others - of_many
@@ -599,7 +618,9 @@ def test_an_answer_to_a_cancel_is_in_the_timeline():
 
 
 @pytest.mark.parametrize("status", TERMINAL)
-@pytest.mark.parametrize("name", ["store", "begin_media", "postpone_finish", "mark_handled"])
+@pytest.mark.parametrize(
+    "name", ["store", "store_result", "begin_media", "postpone_finish", "mark_handled"]
+)
 def test_nothing_changes_after_a_render_was_handled(status, name):
     render = stored(status, handled_at=NOW)
     before = row(render)

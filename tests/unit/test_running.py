@@ -154,7 +154,7 @@ def taken(monkeypatch):
     """The steps that are taken, in order; none of them does anything, and nothing is found."""
     steps = []
     monkeypatch.setattr(Runner, "_do", lambda self, step: steps.append(step) or [])
-    monkeypatch.setattr(backlog, "find", lambda *, starting, finishes: [])
+    monkeypatch.setattr(backlog, "find", lambda *, starting, finishes, saves: [])
     monkeypatch.setattr(sweep, "sweep", list)
     return steps
 
@@ -163,7 +163,7 @@ def found_once(monkeypatch, *steps):
     """The next look finds these."""
     found = list(steps)
 
-    def find(*, starting, finishes):
+    def find(*, starting, finishes, saves):
         now, found[:] = list(found), []
         return now
 
@@ -232,7 +232,7 @@ def test_an_exception_in_a_step_is_told_and_the_others_go_on(runner, monkeypatch
 def test_the_line_is_set_going_once_and_not_by_a_submit_that_waits(runner, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        backlog, "find", lambda *, starting, finishes: asked.append(not starting) or []
+        backlog, "find", lambda *, starting, finishes, saves: asked.append(not starting) or []
     )
     AtOnce.held_up = {"work"}
 
@@ -277,7 +277,7 @@ def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
     looks, words = [], [False, True, False]
     monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
     monkeypatch.setattr(
-        backlog, "find", lambda *, starting, finishes: looks.append(len(words)) or []
+        backlog, "find", lambda *, starting, finishes, saves: looks.append(len(words)) or []
     )
     runner = Runner(None, slots=1, awakened=lambda: words.pop(0))
 
@@ -316,7 +316,7 @@ def test_an_outage_of_the_database_is_lived_through(runner, sume, monkeypatch, c
 
 
 def test_a_fault_of_our_own_ends_it(sume, monkeypatch):
-    def fail(*, starting, finishes):
+    def fail(*, starting, finishes, saves):
         raise ValueError("odd")
 
     monkeypatch.setattr(backlog, "find", fail)

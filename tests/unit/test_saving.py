@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from renders import backlog, media, saving
 from renders.conf import conf
-from renders.connections import redis_client
+from renders.connections import redis_client, sume
 from renders.lease import Leases, Unshared
 from renders.models import RenderJob
 from renders.steps import Step
@@ -46,11 +46,11 @@ def test_what_kills_each_worker_is_given_up_and_the_render_goes_on(monkeypatch, 
     monkeypatch.setattr(media, "save", kill)
     for tries in range(1, media.TRIES + 1):
         with pytest.raises(Killed):
-            saving.save(render.pk, leases)
+            saving.save(render.pk, sume, leases)
         RenderJob.objects.update(next_poll_at=render.created_at)  # as time does
         assert artifact()["begun"] == tries
 
-    assert saving.save(render.pk, leases) == [Step("finish", render.pk)]
+    assert saving.save(render.pk, sume, leases) == [Step("finish", render.pk)]
     assert artifact()["failures"] == media.TRIES
     assert artifact()["url"] and "begun" not in artifact()
     assert render.events.get(what="media not stored").detail.endswith("5 workers died over it.")
@@ -64,7 +64,7 @@ def test_a_try_whose_end_is_noted_is_not_taken_for_a_death(monkeypatch, django_u
         raise media.MediaError("no")
 
     monkeypatch.setattr(media, "save", fail)
-    [step] = saving.save(render.pk, Leases(redis_client(), "test:"))
+    [step] = saving.save(render.pk, sume, Leases(redis_client(), "test:"))
 
     assert step.do == "media" and step.after > 0
     assert RenderJob.objects.get(pk=render.pk).artifacts == [
@@ -87,7 +87,9 @@ def test_nobody_begins_a_download_again_while_it_may_still_be_under_way(
     patience = backlog.LEFT_SECONDS if scheduler == "database" else conf.grace_seconds
 
     def look(*args):
-        end = timezone.now() + timedelta(seconds=conf.MEDIA_TIMEOUT_SECONDS)
+        end = timezone.now() + timedelta(
+            seconds=conf.MEDIA_TIMEOUT_SECONDS + conf.REQUEST_TIMEOUT_SECONDS
+        )
         seen.append(RenderJob.objects.unhandled_late(end, patience).exists())
         lost = end + timedelta(seconds=conf.LEASE_MARGIN_SECONDS + patience + 1)
         seen.append(RenderJob.objects.unhandled_late(lost, patience).exists())
@@ -95,6 +97,6 @@ def test_nobody_begins_a_download_again_while_it_may_still_be_under_way(
 
     monkeypatch.setattr(media, "save", look)
 
-    saving.save(render.pk, Unshared())
+    saving.save(render.pk, sume, Unshared())
 
     assert seen == [False, True]

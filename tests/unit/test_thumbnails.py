@@ -126,3 +126,12 @@ def test_a_picture_that_cannot_be_drawn_has_none_and_raises_nothing(data):
 @pytest.mark.parametrize("kind", ["video/mp4", "image/svg+xml", "application/octet-stream", ""])
 def test_what_is_no_picture_has_none(kind):
     assert thumbnails.draw(io.BytesIO(encoded(Image.new("RGB", (9, 9)))), kind) is None
+
+
+def test_a_file_that_is_too_large_has_none(monkeypatch):
+    data = encoded(Image.new("RGB", (20, 10), "red"))
+    assert thumbnails.MOST_BYTES == 50_000_000
+    monkeypatch.setattr(thumbnails, "MOST_BYTES", len(data))
+    assert drawn(data)
+
+    assert drawn(data + b"x") is None

@@ -193,12 +193,26 @@ def test_what_sume_may_hold_is_sent_again_with_its_key(site):
     assert RENDERS.get(status=Status.PENDING) == unknown
 
 
+def test_media_that_are_not_stored_are_fetched_again(site, ended):
+    linked = ended(artifacts=[{"url": "https://a.example/0", "type": "image"}])
+    stored = ended(artifacts=[{"url": "https://a.example/0", "type": "image", "file": "a"}])
+    waiting = create_render("A")
+
+    shown = act(site, "store_media", linked, stored, waiting).text
+
+    assert "Media of 1 are fetched again." in shown
+    assert "2 left alone" in shown
+    assert list(RENDERS.filter(media_due_at__isnull=False)) == [linked]
+    assert notes() == ["Media of 1 are fetched again."]
+
+
 # --- Who may ------------------------------------------------------------------------------
 
 NEEDED = {
     "cancel": "cancel",
     "retry": "retry",
     "resend": "retry",
+    "store_media": "retry",
     "hold": "hold",
     "release": "hold",
     "check_now": "view",

@@ -47,6 +47,18 @@ def test_cancel_asks_and_comes_back(admin_client):
     assert 'value="cancel"' not in response.content.decode()
 
 
+def test_media_that_are_not_stored_have_a_button(admin_client, ended):
+    linked = ended(artifacts=[{"url": "https://a.example/0", "type": "image"}])
+    stored = ended(artifacts=[{"url": "https://a.example/0", "type": "image", "file": "a"}])
+    assert 'value="store_media"' in page(admin_client, linked)
+    assert 'value="store_media"' not in page(admin_client, stored)
+
+    act(admin_client, linked, "store_media")
+
+    linked.refresh_from_db()
+    assert linked.media_due_at
+
+
 def test_retry_says_that_it_is_billed_anew_and_is_done_once(admin_client):
     row = canceled()
     html = page(admin_client, row)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import OUTCOME_UNKNOWN
-from tests.unit.api.support import failed, problem, submitted
+from tests.unit.api.support import completed, failed, problem, submitted
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +74,30 @@ def test_who_may_only_see_a_render_does_not_send_it_again(ann, bob, sam):
 
     problem(sam.post(f"{row.pk}/resend/"), 403, "not_allowed")
     problem(bob.post(f"{row.pk}/resend/"), 404)
+
+
+def linked(user):
+    row = completed(user, {"url": "https://a.example/0", "type": "image"})
+    RenderJob.objects.mark_handled(row.pk, timezone.now())
+    return row
+
+
+def test_media_that_are_not_stored_are_fetched_again(ann):
+    row = linked(ann.user)
+
+    response = ann.post(f"{row.pk}/store-media/")
+
+    assert (response.status_code, response.json()["status"]) == (202, "completed")
+    row.refresh_from_db()
+    assert row.media_due_at
+    problem(ann.post(f"{failed(ann.user).pk}/store-media/"), 409, "nothing_to_store")
+
+
+def test_who_may_only_see_a_render_has_no_media_fetched(ann, bob, sam):
+    row = linked(ann.user)
+
+    problem(sam.post(f"{row.pk}/store-media/"), 403, "not_allowed")
+    problem(bob.post(f"{row.pk}/store-media/"), 404)
 
 
 @pytest.mark.parametrize("action", ["cancel", "retry"])

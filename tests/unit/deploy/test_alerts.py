@@ -108,9 +108,16 @@ CASES: dict[str, tuple[dict[str, str], list[dict[str, str]]]] = {
         {SLOW % "5.0": "0x60", SLOW % "10.0": "0+10x60", SLOW % "+Inf": "0+10x60"},
         [{SLOW % "5.0": "0+10x60", SLOW % "10.0": "0+10x60", SLOW % "+Inf": "0+10x60"}],
     ),
+    "RendersMediaWaiting": (
+        {'renders_media_waiting{workspace="a"}': "0x50 1x10"},
+        [
+            {'renders_media_waiting{workspace="a"}': "0x60"},
+            {'renders_media_waiting{workspace="a"}': "0x50 1x1 0x9"},
+        ],
+    ),
     "RendersMediaLost": (
-        {'renders_media_total{outcome="given_up"}': "0x50 1x10"},
-        [{'renders_media_total{outcome="postponed"}': "0x50 1x10"}],
+        {'renders_media_total{outcome="lost"}': "0x50 1x10"},
+        [{'renders_media_total{outcome="given_up"}': "0x50 1x10"}],
     ),
     "RendersWebhooksRefused": (
         {'renders_webhooks_total{outcome="refused"}': "0x50 0+1x10"},

@@ -114,3 +114,23 @@ def test_without_a_thread_to_spare_it_is_said_and_asked_again_later():
     assert not part.ok and part.detail == "No thread was free to ask."
 
     assert lanes.ask([lane], 5)[0].ok
+
+
+def test_what_is_dear_to_ask_is_told_again_for_longer(monkeypatch):
+    now = []
+    monkeypatch.setattr(time, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(Round, "start", Round.ask_all)
+    asked = []
+
+    def ask(name):
+        asked.append(name)
+        return FINE
+
+    cheap = [Probe("cheap", lambda: ask("cheap"))]
+    dear = [Probe("dear", lambda: ask("dear"), 30.0)]
+    lanes = Lanes(2.0)
+    for moment in (100.0, 101.0, 110.0, 129.0, 131.0):
+        now.append(moment)
+        lanes.ask([cheap, dear], 1)
+
+    assert asked == ["cheap", "dear", "cheap", "cheap", "cheap", "dear"]

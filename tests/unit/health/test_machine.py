@@ -6,6 +6,8 @@ from collections import namedtuple
 
 import pytest
 from django.core.checks import Error, Info, Warning
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage
 
 from renders.health import machine
 from renders.health.findings import Level
@@ -70,6 +72,38 @@ def test_a_storage_that_takes_no_file_is_told_with_the_reason(settings, tmp_path
     assert found.code == "storage-fails"
     assert found.said.startswith("The storage of media takes no file (")
     assert str(tmp_path) not in found.said
+
+
+class Secretive(InMemoryStorage):
+    """Fails, and says where it keeps things."""
+
+    def _save(self, name, content):
+        raise ValueError("https://bucket.example/?X-Signature=hush")
+
+
+class Forgetful(InMemoryStorage):
+    """Gives back another file than it was given."""
+
+    def _open(self, name, mode="rb"):
+        return ContentFile(b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Secretive", "takes no file (ValueError: its own error)"),
+        ("Forgetful", "gives back another file"),
+    ],
+)
+def test_a_storage_that_fails_in_its_own_way_is_told_without_its_words(settings, name, said):
+    backend = {"BACKEND": f"{__name__}.{name}"}
+    settings.STORAGES = {**settings.STORAGES, "default": backend}
+
+    [found] = machine.media()
+
+    assert found.code == "storage-fails"
+    assert found.said.startswith("The storage of media ") and said in found.said
+    assert "hush" not in found.said
 
 
 def test_where_media_are_only_linked_no_storage_is_tried(settings, tmp_path):

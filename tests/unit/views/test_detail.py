@@ -62,6 +62,43 @@ def test_who_may_not_retry_sends_nothing_again(client, staff, bob, unknown):
     assert RenderJob.objects.get().status == Status.FAILED
 
 
+def test_media_that_are_not_stored_can_be_fetched_again(page, ann, settings):
+    settings.RENDERS = {**settings.RENDERS, "SAVE_MEDIA": True}
+    row = ended(ann, artifacts=[picture(), picture(file="")])
+    shown = page.get(f"/renders/{row.pk}/").text
+    assert "Store media again" in shown and "No further try is planned" in shown
+
+    shown = page.post(f"/renders/{row.pk}/store-media/", follow=True).text
+
+    assert "What is missing is fetched again. This costs nothing." in shown
+    assert "The next try to store it is due now" in shown and "Asked to store its media" in shown
+    row.refresh_from_db()
+    assert row.media_due_at and row.status == Status.COMPLETED
+    settings.RENDERS = {**settings.RENDERS, "SAVE_MEDIA": False}
+    assert "Store media again" not in page.get(f"/renders/{row.pk}/").text
+
+
+def test_where_all_is_stored_nothing_is_fetched_again(page, ann):
+    row = ended(ann, artifacts=[picture()])
+    shown = page.get(f"/renders/{row.pk}/").text
+    assert "Store media again" not in shown and "not all" not in shown.lower()
+
+    shown = page.post(f"/renders/{row.pk}/store-media/", follow=True).text
+
+    assert "Nothing is missing" in shown
+    row.refresh_from_db()
+    assert row.media_due_at is None
+
+
+def test_who_may_not_retry_has_no_media_stored_again(client, staff, bob, ann):
+    row = ended(ann, artifacts=[picture(file="")])
+    for user, status in ((bob, 404), (staff, 403)):
+        client.force_login(user)
+        assert client.post(f"/renders/{row.pk}/store-media/").status_code == status
+    row.refresh_from_db()
+    assert row.media_due_at is None
+
+
 @pytest.mark.parametrize(("verb", "status"), [("cancel", "pending"), ("retry", "failed")])
 def test_staff_who_see_all_act_only_with_the_permission(client, staff, bob, verb, status):
     row = create_render("A", user=bob) if status == "pending" else ended(bob, Status.FAILED)

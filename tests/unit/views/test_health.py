@@ -3,6 +3,7 @@
 from unittest import mock
 
 import pytest
+from django.core.files.storage import InMemoryStorage
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory, override_settings
@@ -51,7 +52,8 @@ def test_a_site_in_which_all_runs_is_ready(client):
             "parts": [
                 {"name": name, "ok": True}
                 for name in (
-                    "database", "migrations", "sweep", "reads", "overdue", "gate", "runrenders"
+                    "database", "migrations", "sweep", "reads", "overdue", "gate", "runrenders",
+                    "storage",
                 )
             ],
         }  # fmt: skip
@@ -65,7 +67,7 @@ def test_a_process_without_a_database_gets_no_requests_and_tells_no_address(admi
 
     assert response.status_code == 503
     assert response.json()["status"] == "unavailable"
-    assert not any(parts(response).values())
+    assert [name for name, ok in parts(response).items() if ok] == ["storage"]
     assert b"secret" not in response.content and b"detail" not in response.content
 
 
@@ -89,12 +91,16 @@ def closed_gate():
         (lambda: Heartbeat.objects.filter(pk="sweep").delete(), "sweep"),
         (lambda: Heartbeat.objects.filter(pk="runrenders").delete(), "runrenders"),
         (closed_gate, "gate"),
+        (lambda: setattr(InMemoryStorage, "_save", None), "storage"),
     ],
-    ids=["sweep", "runrenders", "gate"],
+    ids=["sweep", "runrenders", "gate", "storage"],
 )
 def test_what_other_processes_lack_is_told_and_takes_this_one_out_only_if_asked(
-    client, break_it, name, caplog
+    client, break_it, name, caplog, settings, monkeypatch
 ):
+    memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    settings.STORAGES = {**settings.STORAGES, "default": memory}
+    monkeypatch.setattr(InMemoryStorage, "_save", InMemoryStorage._save)  # mended afterwards
     break_it()
     caplog.clear()
 
@@ -122,7 +128,7 @@ def test_each_way_to_run_it_has_its_own_parts(client, settings, monkeypatch, own
 
     assert set(parts(client.get("/readyz"))) == names | {
         "database", "migrations", "sweep", "reads", "overdue", "gate",
-        "redis", "beat", "broker", "workers",
+        "storage", "redis", "beat", "broker", "workers",
     }  # fmt: skip
 
 
