@@ -31,7 +31,7 @@ RENDER: Json = {
         "id": {"type": "string", "format": "uuid"},
         "workspace": {"type": "string", "description": "The Sume account that is billed."},
         "kind": {"enum": list(Kind.values)},
-        "model": {"type": "string"},
+        "model": {"type": ["string", "null"], "description": "null: this kind has no model."},
         "prompt": {"type": "string"},
         "params": {"type": "object"},
         "priority": {"type": "integer"},
