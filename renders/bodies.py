@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from renders.states import Kind
 
@@ -32,8 +31,19 @@ LONGEST_SECONDS = 60
 # What the app itself fills in.
 OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
 PROPS = ("ethnicity", "sex", "age")
-HANDLE = re.compile(r"[^\s@/?#]{1,100}")
+# What `str.strip` removes, inside brackets: `\s` isn't the same everywhere.
+SPACE = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+NOT_IN_ADDRESS = rf"\u0000-\u0020\u007f{SPACE}"
+# Text with something in it. NUL cannot be stored.
+FILLED = rf"^[^\u0000]*[^\u0000{SPACE}][^\u0000]*$"
+HANDLE = re.compile(rf"[^\u0000{SPACE}@/?#]{{1,100}}")
 RATIO = re.compile(r"[1-9][0-9]?:[1-9][0-9]?")
+ADDRESS = re.compile(
+    rf"https://[^{NOT_IN_ADDRESS}/?#@:\\\[\]]+(:[0-9]{{1,5}})?([/?#][^{NOT_IN_ADDRESS}]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+LONGEST_ADDRESS = 2_000
+LONGEST_TITLE = 200
 
 
 class BadField(ValueError):
@@ -57,6 +67,8 @@ class Field:
     help: str
     choices: tuple[str, ...] = ()
     required: bool = False
+    schema: Mapping[str, Any] | None = None
+    """What `read` accepts, as a JSON schema; with `choices`, these say it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,8 @@ class Shape:
     fields: Mapping[str, Field]
     not_part: Mapping[str, str]
     """Names that are refused, each with what to do instead."""
+    sources: tuple[tuple[str, ...], ...] = (("prompt",),)
+    """What it can be made from: exactly one of these, all of its fields."""
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
@@ -92,12 +106,7 @@ def handle(value: Any) -> str:
 def address(value: Any) -> str:
     """An address that Sume can fetch."""
     text = value.strip() if isinstance(value, str) else ""
-    try:
-        parts = urlsplit(text)
-        found = parts.scheme == "https" and bool(parts.hostname)
-    except ValueError:
-        found = False
-    if not found or len(text) > 2_000 or any(c.isspace() for c in text):
+    if len(text) > LONGEST_ADDRESS or not ADDRESS.fullmatch(text):
         raise ValueError("A public address is needed: https://…")
     return text
 
@@ -105,6 +114,7 @@ def address(value: Any) -> str:
 def age(value: Any) -> int:
     """An age in years."""
     whole = isinstance(value, int) and not isinstance(value, bool)
+    whole = whole or (isinstance(value, float) and value.is_integer())  # as JSON has it
     if not whole or not YOUNGEST <= value <= OLDEST:
         raise ValueError(f"A whole number from {YOUNGEST} to {OLDEST} is needed.")
     return int(value)
@@ -119,8 +129,8 @@ def ratio(value: Any) -> str:
 
 def title(value: Any) -> str:
     """A short text."""
-    if not isinstance(value, str) or not 1 <= len(value.strip()) <= 200:
-        raise ValueError("A text of at most 200 characters is needed.")
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TITLE:
+        raise ValueError(f"A text of at most {LONGEST_TITLE} characters is needed.")
     return value.strip()
 
 
@@ -139,7 +149,36 @@ def scene(value: Any) -> dict[str, str]:
 
 SET_ELSEWHERE = dict.fromkeys(OWN_FIELDS, "It is set elsewhere.")
 NO_MODEL = {**SET_ELSEWHERE, "model": "This kind has no model."}
-HANDLE_FIELD = Field(handle, "The avatar's name, with or without @.", required=True)
+ADDRESS_SCHEMA = {
+    "type": "string",
+    "pattern": f"^{ADDRESS.pattern}$",
+    "maxLength": LONGEST_ADDRESS,
+    "examples": ["https://example.com/mara.png"],
+}
+SCENE_SCHEMA = {
+    "oneOf": [
+        {
+            "type": "object",
+            "required": ["type", name],
+            "additionalProperties": False,
+            "properties": {"type": {"const": word}, name: schema},
+        }
+        for word, name, schema in (
+            ("prompt", "prompt", {"type": "string", "pattern": FILLED}),
+            ("photo", "image_url", ADDRESS_SCHEMA),
+        )
+    ]
+}
+HANDLE_FIELD = Field(
+    handle,
+    "The avatar's name, with or without @.",
+    required=True,
+    schema={
+        "type": "string",
+        "pattern": f"^[{SPACE}]*@?{HANDLE.pattern}[{SPACE}]*$",
+        "examples": ["@mara"],
+    },
+)
 SHAPES: dict[Kind, Shape] = {
     Kind.IMAGE: Shape("/v1/images", True, {}, SET_ELSEWHERE),
     Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, SET_ELSEWHERE),
@@ -148,10 +187,16 @@ SHAPES: dict[Kind, Shape] = {
         False,
         {
             "avatar_handle": HANDLE_FIELD,
-            "image_url": Field(address, "A photo to make it from, instead of a prompt."),
+            "image_url": Field(
+                address, "A photo to make it from, instead of a prompt.", schema=ADDRESS_SCHEMA
+            ),
             "ethnicity": Field(one_of(*ETHNICITIES), "With sex and age: no prompt.", ETHNICITIES),
             "sex": Field(one_of(*SEXES), "With ethnicity and age: no prompt.", SEXES),
-            "age": Field(age, f"{YOUNGEST} to {OLDEST}, with ethnicity and sex: no prompt."),
+            "age": Field(
+                age,
+                f"{YOUNGEST} to {OLDEST}, with ethnicity and sex: no prompt.",
+                schema={"type": "integer", "minimum": YOUNGEST, "maximum": OLDEST},
+            ),
         },
         {
             **NO_MODEL,
@@ -161,6 +206,7 @@ SHAPES: dict[Kind, Shape] = {
             "video": "An avatar is made from a prompt, a photo or props.",
             "callback_url": "The app itself asks for events.",
         },
+        (("prompt",), ("image_url",), PROPS),
     ),
     Kind.AVATAR_VIDEO: Shape(
         "/v1/models/sume/avatar-video/v1.0/runs",
@@ -168,10 +214,20 @@ SHAPES: dict[Kind, Shape] = {
         {
             "avatar_handle": HANDLE_FIELD,
             "quality": Field(one_of(*QUALITIES), "Sume's default is plus.", QUALITIES),
-            "scene": Field(scene, "Where it plays: described, or a photo."),
-            "product_image": Field(address, "A picture of what the avatar shows."),
-            "aspect_ratio": Field(ratio, "Width to height, for instance 9:16."),
-            "title": Field(title, "Sume's name for the clip."),
+            "scene": Field(scene, "Where it plays: described, or a photo.", schema=SCENE_SCHEMA),
+            "product_image": Field(
+                address, "A picture of what the avatar shows.", schema=ADDRESS_SCHEMA
+            ),
+            "aspect_ratio": Field(
+                ratio,
+                "Width to height, for instance 9:16.",
+                schema={"type": "string", "pattern": f"^{RATIO.pattern}$"},
+            ),
+            "title": Field(
+                title,
+                "Sume's name for the clip.",
+                schema={"type": "string", "pattern": FILLED, "maxLength": LONGEST_TITLE},
+            ),
             "resolution": Field(one_of(*RESOLUTIONS), "Only 720p.", RESOLUTIONS),
         },
         {
@@ -213,7 +269,8 @@ def clean(kind: Kind, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:
     """Whether the request says nothing without a prompt."""
-    return kind != Kind.AVATAR or not params.keys() & {"image_url", *PROPS}
+    others = {name for source in SHAPES[kind].sources for name in source} - {"prompt"}
+    return not params.keys() & others
 
 
 def body(kind: Kind, model: str, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,10 +80,13 @@ def _clean(
         read("model", _model, model, cleaned["kind"])
     read("priority", _priority, priority)
     read("reference", _reference, reference)
-    if {"kind", "params"} <= cleaned.keys() and ("prompt" in cleaned or prompt is MISSING):
+    readable = {"kind", "params"} <= cleaned.keys()
+    if cleaned.get("prompt") == "" and not (
+        readable and not bodies.needs_prompt(cleaned["kind"], cleaned["params"])
+    ):
+        errors.append(InvalidRender("prompt", SAY_WHAT[cleaned.get("kind", Kind.IMAGE)]))
+    if readable and ("prompt" in cleaned or prompt is MISSING):
         read("params", _fitting, cleaned["kind"], cleaned.get("prompt"), cleaned["params"])
-    elif cleaned.get("prompt") == "":
-        errors.append(InvalidRender("prompt", SAY_WHAT[Kind.IMAGE]))
     return cleaned, errors
 
 
@@ -128,11 +131,8 @@ def _reference(reference: Any) -> str | None:
 
 def _fitting(kind: Kind, prompt: str | None, params: dict[str, Any]) -> dict[str, Any]:
     """The further fields, if they and the prompt are what this kind's request is made of."""
-    needed = bodies.needs_prompt(kind, params)
-    if prompt == "" and needed:
-        raise InvalidRender("prompt", SAY_WHAT[kind])
-    if prompt is None:  # what is wrong with it was said already
-        prompt = "any" if needed else ""
+    if not prompt:  # if one is needed, that was reported already
+        prompt = "any" if bodies.needs_prompt(kind, params) else ""
     try:
         return bodies.clean(kind, prompt, params)
     except bodies.BadField as error:

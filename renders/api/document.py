@@ -6,7 +6,8 @@ from django.urls import reverse
 from renders.api import operations
 from renders.api.components import HEADERS, problem
 from renders.api.problems import STATUSES
-from renders.api.schemas import Json, all_schemas
+from renders.api.requests import request_schemas
+from renders.api.schemas import Json, reply_schemas
 
 ABOUT = """Makes pictures and clips from prompts, and tells how they get on.
 
@@ -55,7 +56,7 @@ def document() -> Json:
             "/api/renders/openapi.json": {"get": operations.get_document()},
         },
         "components": {
-            "schemas": all_schemas(),
+            "schemas": {**request_schemas(), **reply_schemas()},
             "headers": HEADERS,
             "responses": {f"Problem{status}": problem(status) for status in STATUSES},
             "securitySchemes": {

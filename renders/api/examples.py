@@ -1,4 +1,4 @@
-"""A render as the OpenAPI document shows one."""
+"""A render as the OpenAPI document shows one, and a request of each kind."""
 
 from typing import Any
 
@@ -32,4 +32,33 @@ EXAMPLE: dict[str, Any] = {
     "retry_of": None,
     "url": f"https://example.com/api/renders/{RENDER_ID}/",
     "html_url": f"https://example.com/renders/{RENDER_ID}/",
+}
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "image": {"prompt": "A boat", "params": {"seed": 7}, "reference": "order-1"},
+    "video": {"kind": "video", "prompt": "A paper boat drifts down a rainy street."},
+    "avatar_from_prompt": {
+        "kind": "avatar",
+        "prompt": "A friendly librarian in her fifties, round glasses, green cardigan.",
+        "params": {"avatar_handle": "@mara"},
+    },
+    "avatar_from_photo": {
+        "kind": "avatar",
+        "params": {"avatar_handle": "@mara", "image_url": "https://example.com/mara.png"},
+    },
+    "avatar_from_props": {
+        "kind": "avatar",
+        "params": {"avatar_handle": "@mara", "ethnicity": "White", "sex": "female", "age": 52},
+    },
+    "avatar_video": {
+        "kind": "avatar_video",
+        "prompt": "Welcome! What shall we read today?",
+        "params": {
+            "avatar_handle": "@mara",
+            "quality": "plus",
+            "scene": {"type": "prompt", "prompt": "A quiet library in the morning."},
+            "aspect_ratio": "9:16",
+        },
+    },
+    "many": {"renders": [{"prompt": "A boat"}, {"prompt": "A fox", "kind": "video"}]},
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 from renders.api import listing, schemas
 from renders.api.components import HEADERS, RATE
-from renders.api.examples import RENDER_ID
+from renders.api.examples import RENDER_ID, REQUESTS
 from renders.api.schemas import Json, ref
 from renders.states import Kind, Status
 
@@ -128,18 +128,17 @@ def create_renders() -> Json:
         "Make one render, or up to 10,000: all or none",
         {"202": made},
         (400, 403, 409, 413, 415, 422),
-        description="409: the key was sent with another body, or a reference with "
-        "another request (`code` says which). 422: `errors` names each field.",
+        description="409: the key was sent with another body, or a reference with another "
+        "request (`code` says which). 422: `errors` names the field, for instance "
+        "`renders[3].params.avatar_handle`. A request that conforms to the schema gets it if a "
+        "script is too long, or if you may not use an avatar or its handle.",
         parameters=[KEY],
         requestBody={
             "required": True,
             "content": {
                 "application/json": {
                     "schema": {"oneOf": new},
-                    "examples": {
-                        "one": {"value": schemas.request_schema()["example"]},
-                        "many": {"value": schemas.all_schemas()["RenderBatch"]["example"]},
-                    },
+                    "examples": {name: {"value": value} for name, value in REQUESTS.items()},
                 }
             },
         },

@@ -7,8 +7,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from renders.artifacts import media
+from renders.bodies import SHAPES
 from renders.hiding import is_erased
 from renders.models import RenderJob
+from renders.states import Kind
 
 
 def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         "id": str(render.pk),
         "workspace": render.workspace,
         "kind": render.kind,
-        "model": render.model,
+        "model": render.model if SHAPES[Kind(render.kind)].takes_model else None,
         "prompt": render.prompt,
         "params": render.params,
         "priority": render.priority,

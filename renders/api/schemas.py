@@ -1,12 +1,8 @@
-"""The OpenAPI document: what is sent and what comes back, as schemas."""
+"""The OpenAPI document: what comes back, as schemas."""
 
 from typing import Any
 
-from renders import workspaces
-from renders.api import reading
 from renders.api.examples import EXAMPLE
-from renders.bodies import OWN_FIELDS
-from renders.conf import conf
 from renders.states import Kind, Status
 
 Json = dict[str, Any]
@@ -14,8 +10,6 @@ Json = dict[str, Any]
 MOMENT: Json = {"type": "string", "format": "date-time"}
 MAYBE_MOMENT: Json = {"type": ["string", "null"], "format": "date-time"}
 ADDRESS: Json = {"type": "string", "format": "uri"}
-# Text with something in it: white space is cut off at both ends, and NUL cannot be stored.
-FILLED = r"^[^\u0000]*[!-~\u00a1-\u1fff][^\u0000]*$"
 NO_NUL = r"^[^\u0000]*$"
 
 
@@ -31,7 +25,7 @@ RENDER: Json = {
         "id": {"type": "string", "format": "uuid"},
         "workspace": {"type": "string", "description": "The Sume account that is billed."},
         "kind": {"enum": list(Kind.values)},
-        "model": {"type": "string"},
+        "model": {"type": ["string", "null"], "description": "null: this kind has no model."},
         "prompt": {"type": "string"},
         "params": {"type": "object"},
         "priority": {"type": "integer"},
@@ -79,88 +73,10 @@ RENDER: Json = {
 }
 
 
-WORKSPACE: Json = {
-    "type": ["string", "null"],
-    "description": "The Sume account that is billed; left out: yours. Another needs a permission.",
-}
-
-
-def request_schema() -> Json:
-    """What makes one render."""
-    schema = _request_schema()
-    if workspaces.several():
-        schema["properties"]["workspace"] = WORKSPACE
-    return schema
-
-
-def _request_schema() -> Json:
-    return {
-        "type": "object",
-        "required": ["prompt"],
-        "additionalProperties": False,
-        "properties": {
-            "prompt": {
-                "type": "string",
-                "pattern": FILLED,
-                "maxLength": conf.MAX_PROMPT_LENGTH,
-                "description": "What the picture or clip should show.",
-            },
-            "kind": {"enum": list(Kind.values), "default": "image"},
-            "model": {
-                "type": "string",
-                "pattern": FILLED,
-                "maxLength": 100,
-                "default": "sume/auto",
-            },
-            "params": {
-                "type": ["object", "null"],
-                "maxProperties": 100,
-                "propertyNames": {
-                    "maxLength": 200,
-                    "pattern": NO_NUL,
-                    "not": {"enum": sorted(OWN_FIELDS)},
-                },
-                "additionalProperties": ref("schemas", "Value"),
-                "description": "Further fields of Sume's request; 100,000 bytes at most.",
-            },
-            "priority": {
-                "type": "integer",
-                "minimum": -32_000,
-                "maximum": 32_000,
-                "default": 0,
-                "description": "Higher goes first.",
-            },
-            "reference": {
-                "type": ["string", "null"],
-                "pattern": NO_NUL,
-                "maxLength": 200,
-                "description": "A unique name of your own. The same request with the same "
-                "reference gives the same render, for ever; another request with it is refused.",
-            },
-        },
-        "example": {"prompt": "A boat", "params": {"seed": 7}, "reference": "order-1"},
-    }
-
-
-def all_schemas() -> Json:
-    """Every schema by its name."""
+def reply_schemas() -> Json:
+    """Every schema of a reply by its name, and that of any JSON value."""
     return {
         "Render": RENDER,
-        "RenderRequest": request_schema(),
-        "RenderBatch": {
-            "type": "object",
-            "required": ["renders"],
-            "additionalProperties": False,
-            "properties": {
-                "renders": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": reading.MOST_RENDERS,
-                    "items": ref("schemas", "RenderRequest"),
-                }
-            },
-            "example": {"renders": [{"prompt": "A boat"}, {"prompt": "A fox", "kind": "video"}]},
-        },
         "Renders": {
             "type": "object",
             "required": ["renders"],

@@ -48,6 +48,19 @@ def test_a_handle_is_sent_without_its_sign():
     assert body(Kind.AVATAR, "", "A baker", {"avatar_handle": " @mara "})["avatar_handle"] == "mara"
 
 
+@pytest.mark.parametrize(
+    "url", ["Https://example.com", " https://bücher.example:8443/a?b=%20#c\n", "https://a.b?c"]
+)
+def test_an_address_is_sent_as_it_is_without_white_space_around_it(url):
+    assert clean(Kind.AVATAR, "", {**MARA, "image_url": url})["image_url"] == url.strip()
+
+
+def test_a_whole_number_may_be_written_with_a_point():
+    sent = body(Kind.AVATAR, "", "", {**MARA, **PROPS, "age": 35.0})["input"]["age"]
+
+    assert (sent, type(sent)) == (35, int)
+
+
 def test_what_the_table_does_not_name_is_sent_as_it_is():
     assert clean(Kind.AVATAR, "A baker", {**MARA, "locale": "de"})["locale"] == "de"
 
@@ -76,7 +89,12 @@ def test_what_is_not_part_is_refused_by_its_name(kind, name):
         ("avatar", "", {**MARA, "sex": "male"}, "ethnicity"),
         ("avatar", "", {**MARA, "image_url": "http://example.com/a.png"}, "image_url"),
         ("avatar", "", {**MARA, "image_url": "https://"}, "image_url"),
+        ("avatar", "", {**MARA, "image_url": "\x01https://example.com/a.png"}, "image_url"),
+        ("avatar", "", {**MARA, "image_url": "https://ann:pw@example.com/a.png"}, "image_url"),
+        ("avatar", "", {**MARA, "image_url": "https://[example.com/a.png"}, "image_url"),
+        ("avatar", "", {**MARA, "image_url": f"https://a.example/{'a' * 2_000}"}, "image_url"),
         ("avatar", "", {**MARA, **PROPS, "age": 19}, "age"),
+        ("avatar", "", {**MARA, **PROPS, "age": 35.5}, "age"),
         ("avatar", "", {**MARA, **PROPS, "age": True}, "age"),
         ("avatar", "", {**MARA, **PROPS, "sex": "other"}, "sex"),
         ("avatar", "", {**MARA, **PROPS, "ethnicity": "Martian"}, "ethnicity"),

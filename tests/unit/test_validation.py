@@ -158,7 +158,8 @@ def test_a_prompt_may_be_empty_where_a_photo_says_what():
 def test_all_that_is_wrong_with_a_request_is_told_once():
     errors = request_errors({"kind": "avatar", "prompt": "", "priority": "high", "model": "m"})
 
-    assert [error.field for error in errors] == ["model", "priority", "prompt"]
+    fields = [error.field for error in errors]
+    assert fields == ["model", "priority", "prompt", "params.avatar_handle"]
     assert [error.field for error in request_errors({"kind": "avatar"})] == ["params.avatar_handle"]
 
 

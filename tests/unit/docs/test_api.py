@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from renders.models import ApiToken
+from renders.bodies import SHAPES
+from renders.models import ApiToken, Avatar
+from renders.states import Kind
 from tests.unit.docs import serving
 from tests.unit.docs.reading import blocks, page
 
@@ -26,7 +28,7 @@ def answers(script):
 def test_its_commands_make_find_and_cancel_renders(sume, settings, django_user_model):
     settings.ALLOWED_HOSTS = ["127.0.0.1"]
     _, secret = ApiToken.issue(user=django_user_model.objects.create_user("ann"), name="docs")
-    [block] = blocks(page("api"))
+    block = blocks(page("api"))[0]
     block = block.replace("https://example.com", serving.SITE).replace("renders_…", secret)
     made, cancel = re.split(r"(?=^# Cancel)", block, flags=re.MULTILINE)
     names = made.splitlines()[0]
@@ -40,3 +42,37 @@ def test_its_commands_make_find_and_cancel_renders(sume, settings, django_user_m
     assert [render["kind"] for render in many[0]["renders"]] == ["image", "video"]
     assert ended[0] == {"renders": [], "next": None}
     assert canceled[0]["outcome"] == "canceled"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_its_commands_make_an_avatar_and_have_it_speak(sume, settings, django_user_model):
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    ann = django_user_model.objects.create_user("ann")
+    _, secret = ApiToken.issue(user=ann, name="docs")
+    Avatar.objects.create(handle="mara", owner=ann)  # as if the first was completed
+    first, kinds = blocks(page("api"))
+    names = first.splitlines()[0].replace("https://example.com", serving.SITE)
+
+    made = answers(names.replace("renders_…", secret) + "\n" + kinds)
+
+    assert [(render["kind"], status) for render, status in made] == [
+        ("avatar", 202),
+        ("avatar_video", 202),
+    ]
+
+
+def test_its_table_of_kinds_names_every_field():
+    section = page("api").partition("### Kinds")[2].partition("## Webhooks")[0]
+    rows = {
+        kind: line
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for kind in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+
+    assert rows.keys() == set(Kind.values)
+    for kind, shape in SHAPES.items():
+        for name, field in shape.fields.items():
+            assert f"`{name}`" in rows[kind]
+            if len(field.choices) < 4:
+                assert all(f"`{choice}`" in rows[kind] for choice in field.choices)
