@@ -4,6 +4,7 @@ Source: Sume's public command line client and the API notes, "Bodies by kind". W
 does not name is sent as it is, unless it is not part of the kind's request.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,6 +58,25 @@ class Field:
     help: str
     choices: tuple[str, ...] = ()
     required: bool = False
+    label: str = ""
+    typed: str = "text"
+    """What people type: `text`, `url` or `number`."""
+    seldom: bool = False
+    """Forms fold it away."""
+    parts: Mapping[str, "Part"] = dataclasses.field(default_factory=dict)
+    """Where forms and tables ask for it by several fields, one of which is filled in."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One way to fill in a field whose value is an object."""
+
+    label: str
+    help: str
+    fixed: Mapping[str, str]
+    key: str
+    """The value is `fixed`, and what was typed under this key."""
+    typed: str = "text"
 
 
 @dataclass(frozen=True)
@@ -139,7 +159,18 @@ def scene(value: Any) -> dict[str, str]:
 
 SET_ELSEWHERE = dict.fromkeys(OWN_FIELDS, "It is set elsewhere.")
 NO_MODEL = {**SET_ELSEWHERE, "model": "This kind has no model."}
-HANDLE_FIELD = Field(handle, "The avatar's name, with or without @.", required=True)
+SCENE_PARTS = {
+    "scene_prompt": Part(
+        "Scene, described", "Where the clip plays, in your words.", {"type": "prompt"}, "prompt"
+    ),
+    "scene_image_url": Part(
+        "Scene, as a photo",
+        "Or the address of a photo of the place: https://…",
+        {"type": "photo"},
+        "image_url",
+        "url",
+    ),
+}
 SHAPES: dict[Kind, Shape] = {
     Kind.IMAGE: Shape("/v1/images", True, {}, SET_ELSEWHERE),
     Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, SET_ELSEWHERE),
@@ -147,11 +178,31 @@ SHAPES: dict[Kind, Shape] = {
         "/v1/models/sume/avatar/v1.0/runs",
         False,
         {
-            "avatar_handle": HANDLE_FIELD,
-            "image_url": Field(address, "A photo to make it from, instead of a prompt."),
-            "ethnicity": Field(one_of(*ETHNICITIES), "With sex and age: no prompt.", ETHNICITIES),
-            "sex": Field(one_of(*SEXES), "With ethnicity and age: no prompt.", SEXES),
-            "age": Field(age, f"{YOUNGEST} to {OLDEST}, with ethnicity and sex: no prompt."),
+            "avatar_handle": Field(
+                handle,
+                "A new name for it: one word, with or without @.",
+                required=True,
+                label="Avatar",
+            ),
+            "image_url": Field(
+                address,
+                "The address of a photo to make it from, instead of a description: https://…",
+                label="Photo",
+                typed="url",
+            ),
+            "ethnicity": Field(
+                one_of(*ETHNICITIES),
+                "With sex and age, instead of a description.",
+                ETHNICITIES,
+                label="Ethnicity",
+            ),
+            "sex": Field(one_of(*SEXES), "With ethnicity and age.", SEXES, label="Sex"),
+            "age": Field(
+                age,
+                f"{YOUNGEST} to {OLDEST}, with ethnicity and sex.",
+                label="Age",
+                typed="number",
+            ),
         },
         {
             **NO_MODEL,
@@ -166,13 +217,35 @@ SHAPES: dict[Kind, Shape] = {
         "/v1/models/sume/avatar-video/v1.0/runs",
         False,
         {
-            "avatar_handle": HANDLE_FIELD,
-            "quality": Field(one_of(*QUALITIES), "Sume's default is plus.", QUALITIES),
-            "scene": Field(scene, "Where it plays: described, or a photo."),
-            "product_image": Field(address, "A picture of what the avatar shows."),
-            "aspect_ratio": Field(ratio, "Width to height, for instance 9:16."),
-            "title": Field(title, "Sume's name for the clip."),
-            "resolution": Field(one_of(*RESOLUTIONS), "Only 720p.", RESOLUTIONS),
+            "avatar_handle": Field(
+                handle,
+                "The avatar that speaks: its name, with or without @.",
+                required=True,
+                label="Avatar",
+            ),
+            "quality": Field(
+                one_of(*QUALITIES), "Left empty, Sume uses plus.", QUALITIES, label="Quality"
+            ),
+            "scene": Field(
+                scene, "Where it plays: described, or a photo.", label="Scene", parts=SCENE_PARTS
+            ),
+            "product_image": Field(
+                address,
+                "The address of a picture of what the avatar shows: https://…",
+                label="Product picture",
+                typed="url",
+                seldom=True,
+            ),
+            "aspect_ratio": Field(
+                ratio,
+                "Width to height, for instance 9:16.",
+                label="Aspect ratio",
+                seldom=True,
+            ),
+            "title": Field(title, "Sume's name for the clip.", label="Title", seldom=True),
+            "resolution": Field(
+                one_of(*RESOLUTIONS), "Only 720p.", RESOLUTIONS, label="Resolution", seldom=True
+            ),
         },
         {
             **NO_MODEL,
@@ -193,22 +266,36 @@ FIELDS = frozenset(name for shape in SHAPES.values() for name in shape.fields)
 
 def clean(kind: Kind, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The further fields as they are sent, for a request of this kind. Raises `BadField`."""
-    shape = SHAPES[kind]
+    cleaned, errors = check(kind, prompt, params)
+    if errors:
+        raise errors[0]
+    return cleaned
+
+
+def check(
+    kind: Kind, prompt: str, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[BadField]]:
+    """As `clean`, with every error instead of the first."""
+    shape, errors = SHAPES[kind], []
     for name in sorted(params.keys() & shape.not_part.keys()):
         words = f"{name} is not part of a request of kind {kind}."
-        raise BadField(name, f"{words} {shape.not_part[name]}")
+        errors.append(BadField(name, f"{words} {shape.not_part[name]}"))
     cleaned = dict(params)
     for name, field in shape.fields.items():
         if name in params or field.required:
             try:
                 cleaned[name] = field.read(params.get(name))
             except ValueError as error:
-                raise BadField(name, str(error)) from None
-    if kind == Kind.AVATAR:
-        _source(prompt, cleaned)
-    if kind == Kind.AVATAR_VIDEO:
-        _speakable(prompt)
-    return cleaned
+                errors.append(BadField(name, str(error)))
+    try:
+        if kind == Kind.AVATAR:
+            _source(prompt, cleaned)
+        if kind == Kind.AVATAR_VIDEO:
+            _speakable(prompt)
+    except BadField as error:
+        if error.field not in {known.field for known in errors}:
+            errors.append(error)
+    return cleaned, errors
 
 
 def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:

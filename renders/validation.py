@@ -81,7 +81,10 @@ def _clean(
     read("priority", _priority, priority)
     read("reference", _reference, reference)
     if {"kind", "params"} <= cleaned.keys() and ("prompt" in cleaned or prompt is MISSING):
-        read("params", _fitting, cleaned["kind"], cleaned.get("prompt"), cleaned["params"])
+        cleaned["params"], wrong = _fitting(
+            cleaned["kind"], cleaned.get("prompt"), cleaned["params"]
+        )
+        errors += wrong
     elif cleaned.get("prompt") == "":
         errors.append(InvalidRender("prompt", SAY_WHAT[Kind.IMAGE]))
     return cleaned, errors
@@ -125,18 +128,20 @@ def _reference(reference: Any) -> str | None:
     return name
 
 
-def _fitting(kind: Kind, prompt: str | None, params: dict[str, Any]) -> dict[str, Any]:
-    """The further fields, if they and the prompt are what this kind's request is made of."""
-    needed = bodies.needs_prompt(kind, params)
+def _fitting(
+    kind: Kind, prompt: str | None, params: dict[str, Any]
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The further fields, and where they and the prompt are not what this kind is made of."""
+    needed, errors = bodies.needs_prompt(kind, params), []
     if prompt == "" and needed:
-        raise InvalidRender("prompt", SAY_WHAT[kind])
-    if prompt is None:  # what is wrong with it was said already
+        errors.append(InvalidRender("prompt", SAY_WHAT[kind]))
+    if not prompt:  # what is wrong with it was said already
         prompt = "any" if needed else ""
-    try:
-        return bodies.clean(kind, prompt, params)
-    except bodies.BadField as error:
+    cleaned, wrong = bodies.check(kind, prompt, params)
+    for error in wrong:
         name = "prompt" if error.of_prompt else f"params.{error.field}"
-        raise InvalidRender(name, str(error)) from None
+        errors.append(InvalidRender(name, str(error)))
+    return cleaned, errors
 
 
 def _workspace(name: Any) -> str:

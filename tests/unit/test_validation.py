@@ -158,7 +158,12 @@ def test_a_prompt_may_be_empty_where_a_photo_says_what():
 def test_all_that_is_wrong_with_a_request_is_told_once():
     errors = request_errors({"kind": "avatar", "prompt": "", "priority": "high", "model": "m"})
 
-    assert [error.field for error in errors] == ["model", "priority", "prompt"]
+    assert [error.field for error in errors] == [
+        "model",
+        "priority",
+        "prompt",
+        "params.avatar_handle",
+    ]
     assert [error.field for error in request_errors({"kind": "avatar"})] == ["params.avatar_handle"]
 
 
@@ -212,3 +217,16 @@ def test_a_priority_within_bounds_is_accepted(priority):
 def test_a_json_object_of_modest_size_is_accepted_as_it_is(params):
     assert clean_params(params) == params
     assert json.loads(json.dumps(params)) == params
+
+
+def test_every_field_of_a_kind_that_is_wrong_is_told():
+    params = {"quality": "best", "aspect_ratio": "wide", "script": "x"}
+    fields = {"prompt": "", "kind": "avatar_video", "params": params}
+
+    assert [error.field for error in request_errors(fields)] == [
+        "prompt",
+        "params.script",
+        "params.avatar_handle",
+        "params.quality",
+        "params.aspect_ratio",
+    ]
