@@ -161,7 +161,8 @@ def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
                 new.append(services.new_retry(originals[pk], user))
             except InvalidRender:
                 continue  # a limit that was set since
-        made = [render.pk for render in services.store(new, starters=starters)]
+        stored = services.store(new, starters=starters)
+        made = [row.pk for retry, row in zip(new, stored, strict=True) if row is retry]
     for render in candidates.exclude(pk__in=originals):
         try:
             again, is_new = services.retry_once(render, user)

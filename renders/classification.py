@@ -13,10 +13,41 @@ from renders.exceptions import (
 )
 from renders.replies import SumeFault
 
-# How a refusal says that the key came before with another body, in words seen at APIs of this kind.
-CONFLICT_WORDS = ("mismatch", "conflict", "reuse", "different", "another", "used before")
+# How a refusal of the key says that it came before with another body; in words, and codes, seen at
+# APIs of this kind and in the IETF's draft of the header.
+OTHER_BODY = (
+    "mismatch",
+    "conflict",
+    "different",
+    "differ ",
+    "not match",
+    "reuse",
+    "used before",
+    "already used",
+    "already been used",
+    "in_use",
+    "another body",
+    "another payload",
+    "another request body",
+    "with another request",
+)
 # How it says that the first request with this key is still at work.
-UNDER_WAY_WORDS = ("in progress", "in_progress", "under way", "still", "concurrent")
+UNDER_WAY = (
+    "in_progress",
+    "in progress",
+    "in-progress",
+    "processing",
+    "processed",
+    "running",
+    "under way",
+    "outstanding",
+    "pending",
+    "locked",
+    "concurrent",
+    "still",
+)
+# How it says that the header itself is wrong: nothing is known under it.
+MALFORMED = ("invalid", "format", "missing", "required", "must be a", "too long", "character")
 
 
 def classify(
@@ -39,9 +70,9 @@ def classify(
         kind = OutcomeUnknown
     elif status == 404:
         kind = NotFound
-    elif status in {400, 409, 422} and _key_is_taken(status, fault):
-        kind = KeyTaken
-    elif status == 409 and (not refused or _is_under_way(fault)):
+    elif of_key := _about_key(status, fault):
+        kind = of_key
+    elif status == 409 and not refused:
         kind = OutcomeUnknown  # the first request with this key may still be at work
     elif refused or (400 <= status < 500 and status not in {408, 425}):
         kind = Rejected
@@ -54,19 +85,25 @@ def classify(
     )
 
 
-def _key_is_taken(status: int, fault: SumeFault) -> bool:
-    """Whether the refusal speaks of another body for the key; of a 409, its code is enough."""
-    code, text = fault.code.lower(), f"{fault.code} {fault.message}".lower()
-    if _is_under_way(fault):
-        return False
-    if status == 409 and any(word in code for word in CONFLICT_WORDS):
-        return True
-    return "idempoten" in text and any(word in text for word in CONFLICT_WORDS)
+def _about_key(status: int, fault: SumeFault) -> type[SumeError] | None:
+    """What a refusal of the key means; None where it is about something else.
 
-
-def _is_under_way(fault: SumeFault) -> bool:
-    text = f"{fault.code} {fault.message}".lower()
-    return "idempoten" in text and any(word in text for word in UNDER_WAY_WORDS)
+    What is not understood is never taken for a free failure: Sume has seen this key before.
+    """
+    if status not in {400, 409, 422}:
+        return None
+    code, words = fault.code.lower(), fault.message.lower()
+    if "idempoten" not in f"{code} {words}":
+        other = status == 409 and any(word in code for word in ("mismatch", "different", "reuse"))
+        return KeyTaken if other else None
+    for text in (code, words):  # the code is the clearer word
+        if any(word in text for word in OTHER_BODY):
+            return KeyTaken
+        if any(word in text for word in UNDER_WAY):
+            return OutcomeUnknown
+        if any(word in text for word in MALFORMED):
+            return None
+    return OutcomeUnknown if status == 409 and fault.retryable is not False else KeyTaken
 
 
 def about(error: SumeError) -> dict[str, Any]:

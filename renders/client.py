@@ -25,6 +25,7 @@ from renders import counting, log_context, replies
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline, was_sent
 from renders.exceptions import (
+    KeyTaken,
     NotReady,
     OutcomeUnknown,
     Paused,
@@ -106,12 +107,17 @@ class SumeClient:
     def submit(self, path: str, body: str, idempotency_key: str) -> replies.Accepted:
         """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images.
 
-        A conflict that names the job which Sume has for the key is an answer, too.
+        A conflict that names the job which Sume has for this very request is an answer, too.
         """
         reply = self._exchange("submit", path, body, idempotency_key)
-        if reply.status == 409 and (known := replies.read_named_job(reply.payload)):
+        try:
+            payload = _payload(reply)
+        except OutcomeUnknown:
+            known = replies.read_named_job(reply.payload) if reply.status == 409 else None
+            if known is None:
+                raise
             return known
-        accepted = replies.read_accepted(_payload(reply))
+        accepted = replies.read_accepted(payload)
         if accepted is None:
             raise OutcomeUnknown("Sume's reply names no job.", code="unreadable_reply")
         return accepted
@@ -147,6 +153,8 @@ class SumeClient:
         """
         try:
             payload = self._about("cancel", job_id, "/cancel", "{}", idempotency_key)
+        except KeyTaken as error:  # of a cancel, there is but one body
+            raise OutcomeUnknown(str(error), **about(error)) from None
         except OutcomeUnknown as error:
             if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
                 raise

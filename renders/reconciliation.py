@@ -63,6 +63,8 @@ class Comparison:
     """Renders that are pending or being sent."""
     unsure: int
     """Those of them for which Sume may hold a job: a submit ended without a clear answer."""
+    unknown: int
+    """Renders that failed with an unknown outcome: they can be sent again with their keys."""
 
     def is_whole(self, check: "Check") -> bool:
         """True if nothing of the compared time was left out: neither by Sume nor by our limits."""
@@ -111,6 +113,7 @@ def compare(workspace: str, sume: Clients, *, limit: int, hours: float, checks: 
         unchecked=max(0, missing - len(to_check)),
         unsent=rows.waiting().count() + rows.filter(HELD).count() + sending,
         unsure=rows.unsure().count(),
+        unknown=rows.resendable().count(),
     )
 
 

@@ -42,21 +42,21 @@ def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
 
     A row was inserted by this call if it is the object that was given. Call it in a transaction.
     """
-    if any(render.reference or render.retry_of_id for render in renders):
-        _name(renders)
-    first: dict[tuple[str, str | None], RenderJob] = {}
-    for render in renders:
-        if render.reference:
-            first.setdefault((render.reference_scope, render.reference), render)
+    derived = [render for render in renders if render.reference or render.retry_of_id]
+    if derived:
+        _name(derived)
+    first: dict[UUID, RenderJob] = {}
+    for render in derived:
+        first.setdefault(render.pk, render)
     RenderJob.objects.bulk_create(
-        [render for render in renders if not render.reference], batch_size=ROWS
+        [render for render in renders if render.pk not in first], batch_size=ROWS
     )
     # Sorted, so that two callers never wait for each other's references.
-    named = [first[name] for name in sorted(first, key=str)]
+    named = sorted(first.values(), key=lambda row: (row.reference or "", row.pk))
     for start in range(0, len(named), ROWS):
         batch = named[start : start + ROWS]
-        first |= zip(map(_name_of, batch), _insert_named(batch), strict=True)
-    return [first[_name_of(row)] if row.reference else row for row in renders]
+        first |= zip([row.pk for row in batch], _insert_named(batch), strict=True)
+    return [first.get(row.pk, row) for row in renders]
 
 
 def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
@@ -71,7 +71,9 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
         told.append("model")
     asked = {name: request[name] for name in told}
     same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)
-    return same and render.created_by_id == getattr(user, "pk", None)
+    owner = getattr(user, "pk", None)
+    # As text: whoever has an id from elsewhere may hold it as such.
+    return same and str(render.created_by_id) == str(owner)
 
 
 def canonical(value: Any) -> str:
@@ -96,19 +98,13 @@ def _name(renders: Iterable[RenderJob]) -> None:
     for render in renders:
         if render.reference:
             facts = [render.reference_scope, render.reference]
-        elif render.retry_of_id:
-            facts = ["retry", str(render.retry_of_id)]
         else:
-            continue
+            facts = ["retry", str(render.retry_of_id)]
         render.id = uuid5(installation, json.dumps(facts))
 
 
-def _name_of(render: RenderJob) -> tuple[str, str | None]:
-    return render.reference_scope, render.reference
-
-
 def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
-    """As `insert`, where no two have the same reference in the same scope."""
+    """As `insert`, for rows whose ids follow from what they are; no two have the same one."""
     while True:
         known = _known_of(renders)
         try:
@@ -122,12 +118,14 @@ def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
 
 
 def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
-    """The rows that have the references of these, by the ids of these."""
+    """The rows that have the references or the ids of these, by the ids of these."""
+    renders = list(renders)
+    retries = [render.pk for render in renders if not render.reference]
     callers: dict[tuple[str, Any], dict[str, UUID]] = {}
-    for render in renders:
+    for render in (render for render in renders if render.reference):
         of_caller = callers.setdefault((render.reference_scope, render.created_by_id), {})
         of_caller[str(render.reference)] = render.pk
-    rows: dict[UUID, RenderJob] = {}
+    rows = RenderJob.objects.in_bulk(retries) if retries else {}
     for (scope, owner), pks in callers.items():
         found = RenderJob.objects.of_references(scope, owner, list(pks))
         rows |= {pks[name]: row for name, row in found.items()}

@@ -55,6 +55,8 @@ class Accepted:
     idempotency_hit: bool
     next_poll_after: float | None
     queue_capacity_remaining: int | None
+    adopted: bool = False
+    """A conflict named the job: Sume had it for this key."""
 
 
 @dataclass(frozen=True)
@@ -129,20 +131,28 @@ def read_accepted(payload: Any) -> Accepted | None:
 
 
 def read_named_job(payload: Any) -> Accepted | None:
-    """Read the job that a conflict (409) names as the one of this key; None where it names none."""
+    """Read the job that a conflict (409) names as the one of this key; None where it names none.
+
+    Beside the error of a refused key, or as the reply to the first request had it.
+    """
     job = _object(_data(payload).get("job"))
+    fault = read_error(payload)
     details = _object(_object(_object(payload).get("error")).get("details"))
-    job_id = _first_text(job.get("id"), details.get("job_id"))
-    return Accepted(job_id, _word(job.get("status")), True, None, None) if job_id else None
+    of_key = "idempoten" in f"{fault.code} {fault.message}".lower()
+    job_id = _first_text(job.get("id"), details.get("job_id") if of_key else None)
+    if not job_id:
+        return None
+    return Accepted(job_id, _word(job.get("status")), True, None, None, adopted=True)
 
 
 def is_about(payload: Any, job_id: str) -> bool:
     """Whether a reply is about this job, or names none."""
     data = _data(payload)
-    named = [_first_text(data.get("job_id")), _first_text(_object(data.get("job")).get("id"))]
-    request_id = _first_text(data.get("request_id"))
-    if request_id.startswith("job_"):  # else it may be that of the HTTP request
-        named.append(request_id)
+    job = _object(data.get("job"))
+    named = [_first_text(value) for value in (data.get("job_id"), job.get("id"), job.get("job_id"))]
+    # Else these may be of the HTTP request, or of what the job makes.
+    others = [_first_text(data.get("request_id")), _first_text(data.get("id"))]
+    named += [name for name in others if name.startswith("job_")]
     return job_id in named or not any(named)
 
 
@@ -248,7 +258,11 @@ def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
     """Read the error envelope of a refused request; empty fields where there is none."""
     body = _object(payload)
     error = body.get("error")
-    fault = _fault(_object(error), text=error if isinstance(error, str) else "")
+    text = error if isinstance(error, str) else ""
+    if not error:  # a problem document (RFC 9457), of something in between
+        known = (clean_text(body.get(name)) for name in ("title", "detail"))
+        text = " ".join(word for word in known if word)
+    fault = _fault(_object(error), text=text)
     request_id = fault.request_id or _first_text(
         body.get("request_id"), header_request_id, longest=100
     )

@@ -123,6 +123,10 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
     """
     with transaction.atomic():
         stored = references.insert(renders)
+        for render, row in zip(renders, stored, strict=True):
+            if row is not render and render.retry_of_id:
+                # Its original had been deleted by hand, and was made again with its id.
+                RenderJob.objects.filter(pk=row.pk).update(retry_of=render.retry_of_id)
         new = [render for render, row in zip(renders, stored, strict=True) if render is row]
         RenderEvent.objects.bulk_create(
             [RenderEvent(render=render, what="created") for render in new], batch_size=ROWS
@@ -185,7 +189,9 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
                 "render",
                 f"Only a failed or canceled render is retried; this one is {original.status}.",
             )
-        return store([new_retry(original, user)])[0], True
+        retry = new_retry(original, user)
+        [row] = store([retry])
+        return row, row is retry
 
 
 def new_retry(original: RenderJob, user: Any) -> RenderJob:

@@ -4,10 +4,10 @@ The claim is one statement and the POST runs outside any transaction. Whatever t
 row goes on: to `submitted`, to `failed`, or back to `pending` for the same key and body later.
 """
 
-import json
 import logging
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -39,6 +39,7 @@ from renders.exceptions import (
 )
 from renders.models import RenderJob, WebhookEvent
 from renders.pacing import back_off, clamp
+from renders.references import canonical
 from renders.replies import Accepted
 from renders.states import Kind, Sort, Status
 from renders.steps import Step
@@ -97,6 +98,10 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     except SumeError as error:
         counting.count("submits", workspace=workspace, outcome=error.outcome)
         return [*_refused(render, claim, error), *claims.next_in_line(workspace)]
+    if accepted.adopted and RenderJob.objects.filter(sume_job_id=accepted.job_id).exists():
+        words = f"Sume names job {accepted.job_id} for this key, which another render has."
+        taken = KeyTaken(words, code="job_of_another_render", status=409)
+        return [*_rejected(render, claim, taken), *claims.next_in_line(workspace)]
     log_context.note(job=accepted.job_id)
     steps = _accepted(render, accepted)
     outcome = "idempotency_hit" if accepted.idempotency_hit else "accepted"
@@ -135,8 +140,8 @@ def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
             render_id,
             claimed_at,
             bodies.SHAPES[Kind(render.kind)].path,
-            # Sorted: the same request has the same bytes, in a restored database as well.
-            json.dumps(fields, sort_keys=True),
+            # The same request has the same bytes, in a restored database as well.
+            canonical(fields),
             by_webhook=by_webhook,
         )
         render.refresh_from_db()
@@ -152,15 +157,14 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
         shortest=max(conf.MIN_POLL_SECONDS, _webhook_wait(render)),
         longest=conf.MAX_POLL_SECONDS,
     )
-    won = RenderJob.objects.record_submitted(
-        render.pk,
-        now,
-        job_id=accepted.job_id,
-        sume_status=accepted.sume_status,
-        hit=accepted.idempotency_hit,
-        next_poll_at=now + timedelta(seconds=delay),
-    )
-    if not won:
+    facts: dict[str, Any] = {
+        "job_id": accepted.job_id,
+        "sume_status": accepted.sume_status,
+        "hit": accepted.idempotency_hit,
+        "next_poll_at": now + timedelta(seconds=delay),
+    }
+    won = RenderJob.objects.record_submitted(render.pk, now, **facts)
+    if not won and not _known_after_all(render.pk, now, facts):
         _unclaimed(render.pk, accepted.job_id)
         return []
     logger.info("Render %s submitted as Sume job %s.", render.pk, accepted.job_id)
@@ -181,6 +185,19 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
 def _webhook_wait(render: RenderJob) -> float:
     account = workspaces.find(render.workspace) if render.by_webhook else None
     return account.webhook_poll_seconds if account else 0.0
+
+
+def _known_after_all(render_id: UUID, now: datetime, facts: dict[str, Any]) -> bool:
+    """Take a late answer for a row that ended without a known outcome: here it is."""
+    with transaction.atomic():
+        # The lock is that of a retry, which would have a key of its own.
+        RenderJob.objects.select_for_update(no_key=True).filter(pk=render_id).first()
+        unknown = RenderJob.objects.resendable().filter(pk=render_id).exists()
+        return (
+            unknown
+            and RenderJob.objects.resend(render_id, now)
+            and RenderJob.objects.record_submitted(render_id, now, **facts)
+        )
 
 
 def _unclaimed(render_id: UUID, job_id: str) -> None:

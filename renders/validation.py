@@ -122,7 +122,8 @@ def _priority(priority: Any) -> int:
 def _reference(reference: Any) -> str | None:
     if reference is None:
         return None
-    name = _text("reference", reference, 200).strip() or None
+    name = reference.strip() if isinstance(reference, str) else reference
+    name = _text("reference", name, 200) or None
     if (name or "").startswith(ERASED):
         raise InvalidRender("reference", f"It must not begin with {ERASED}")
     return name

@@ -4,8 +4,7 @@ import hashlib
 import hmac
 import logging
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from . import effects
@@ -13,12 +12,17 @@ from .effects import Wire
 from .faults import CATALOGUE, WRITES, Fault, FaultBook
 from .media import Signer, media_reply
 from .options import Options
+from .reads import Reads
 from .replies import ApiError, Reply
+from .request import Request
 from .routes import Route, find_route
 from .rules import Clock, Rules
 from .submissions import read_json_object
 
 logger = logging.getLogger(__name__)
+
+# The reads of one job, which the ledger counts.
+JOB_READS = frozenset({"status", "result", "record", "events", "media"})
 
 WELCOME = """This is a stand-in for the Sume API (a sandbox). It makes no real pictures and bills
 nothing. Any API key that is not empty is let in, unless it was started with one of its own.
@@ -34,23 +38,6 @@ DELETE /_sandbox/faults   forget them
 """
 
 
-@dataclass(frozen=True)
-class Request:
-    """One HTTP request, read in full. `headers` has lower-case names."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-    base_url: str
-
-    @property
-    def idempotency_key(self) -> str | None:
-        """The `Idempotency-Key`; None if it is missing or empty."""
-        return self.headers.get("idempotency-key", "").strip() or None
-
-
 class Application:
     """The stand-in without its sockets. Thread-safe, as its parts are."""
 
@@ -58,6 +45,7 @@ class Application:
         self.options = options
         self.signer = Signer()
         self.rules = Rules(options, clock, self.signer.path)
+        self.reads = Reads(self.rules)
         self.faults = FaultBook(options.fault_rate, options.seed)
 
     def handle(self, request: Request) -> tuple[Reply, Wire]:
@@ -106,7 +94,7 @@ class Application:
             return self._admitted(route, parts, request)
         in_its_place = effects.instead(fault, request_id)
         if in_its_place is not None:
-            if request.method == "GET" and parts and route.action != "catalog":
+            if route.action in JOB_READS:
                 ledger.note_read(parts[0], route.action, self.rules.now())
             reply = in_its_place
         else:
@@ -152,11 +140,12 @@ class Application:
                 base_url=request.base_url,
             )
             return Reply(202, {"data": data})
-        reply: Reply = getattr(self, route.action)(request, *parts)
+        answering = self.reads if route.of_reads else self
+        reply: Reply = getattr(answering, route.action)(request, *parts)
         return reply
 
     def status(self, request: Request, job_id: str) -> Reply:
-        return _ok(self.rules.status(job_id))
+        return _ok(self.rules.status(job_id, base_url=request.base_url))
 
     def result(self, request: Request, job_id: str) -> Reply:
         return _ok(self.rules.result(job_id, base_url=request.base_url))
@@ -165,19 +154,10 @@ class Application:
         return _ok(self.rules.record(job_id))
 
     def events(self, request: Request, job_id: str) -> Reply:
-        return _ok(self.rules.events(job_id, _limit(request, 50)))
+        return _ok(self.rules.events(job_id, request.limit(50)))
 
     def cancel(self, request: Request, job_id: str) -> Reply:
         return _ok(self.rules.cancel(job_id, request.idempotency_key, path=request.path))
-
-    def jobs(self, request: Request) -> Reply:
-        return _ok(self.rules.jobs(_limit(request, 20)))
-
-    def balance(self, request: Request) -> Reply:
-        return _ok(self.rules.balance())
-
-    def catalog(self, request: Request, model: str) -> Reply:
-        return _ok({"id": model, "kind": "video" if "video" in model.lower() else "image"})
 
     def media(self, request: Request, job_id: str, file_name: str) -> Reply:
         self.rules.ledger.note_read(job_id, "media", self.rules.now())
@@ -214,11 +194,3 @@ class Application:
 
 def _ok(data: dict[str, Any]) -> Reply:
     return Reply(200, {"data": data})
-
-
-def _limit(request: Request, default: int) -> int:
-    text = request.query.get("limit", str(default))
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 1000:
-        errors = [("limit", "Must be a number from 1 to 1000.")]
-        raise ApiError(422, "validation_error", "The request is not valid.", errors=errors)
-    return int(text)

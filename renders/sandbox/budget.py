@@ -4,7 +4,10 @@ import math
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
+from .replies import ApiError
+
 WINDOW_SECONDS = 60.0
+READS_PER_WRITE = 40
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,31 @@ class Budget:
             times.append(now)
         reset = math.ceil(times[0] + WINDOW_SECONDS - now)
         return Allowance(allowed, self._limit, self._limit - len(times), max(1, reset))
+
+
+class Budgets:
+    """The budgets of writes and of reads; `writes_per_minute` None: no limit."""
+
+    def __init__(self, writes_per_minute: int | None) -> None:
+        writes = writes_per_minute
+        self._writes = None if writes is None else Budget(writes)
+        self._reads = None if writes is None else Budget(writes * READS_PER_WRITE)
+
+    def spend(self, caller: str, now: float, *, write: bool) -> dict[str, str]:
+        """Take one request from the caller's minute; the `RateLimit-*` headers.
+
+        Raises ApiError 429 `rate_limit_exceeded` with Retry-After when it is used up.
+        """
+        budget = self._writes if write else self._reads
+        if budget is None:
+            return {}
+        allowance = budget.spend(caller, now)
+        if allowance.allowed:
+            return allowance.headers()
+        raise ApiError(
+            429,
+            "rate_limit_exceeded",
+            f"More than {allowance.limit} {'writes' if write else 'reads'} in a minute.",
+            retryable=True,
+            retry_after=str(allowance.reset_seconds),
+        )

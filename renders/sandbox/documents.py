@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from .avatars import READY, Avatar
 from .jobs import COMPLETED, FAILED, TERMINAL, Job
 
 NEXT_ACTIONS = {True: "fetch_result", False: "poll_status"}
@@ -43,17 +44,65 @@ def status(job: Job, *, now: float, hint: float | None) -> dict[str, Any]:
 
 def result(job: Job, *, url: str) -> dict[str, Any]:
     """The reply to a result read. `url` is where the artifact lies."""
-    artifact = {
-        "url": url,
-        "type": job.kind.artifact_type,
-        "content_type": job.kind.content_type,
-    }
     return {
         "request_id": job.id,
         "status": job.status.upper(),
-        "result": {"artifacts": [artifact]},
+        "result": {"artifacts": [artifact(job, url)]},
         "usage": usage(job),
     }
+
+
+def artifact(job: Job, url: str) -> dict[str, str]:
+    """What a job made."""
+    return {"url": url, "type": job.kind.artifact_type, "content_type": job.kind.content_type}
+
+
+def avatar(avatar: Avatar, *, url: str) -> dict[str, Any]:
+    """An avatar. `url` is where its picture lies, once the job that made it is completed."""
+    job = avatar.job
+    data: dict[str, Any] = {
+        "id": avatar.id,
+        "handle": avatar.handle,
+        "name": avatar.handle,
+        "status": avatar.status,
+        "resource_status": avatar.status,
+        "job_status": avatar.job_status,
+        "source_type": avatar.source_type,
+        "created_at": iso(avatar.created_at),
+    }
+    if job is not None:
+        data |= {"job_id": job.id, "updated_at": iso(job.events[-1][1])}
+        if job.status == COMPLETED:
+            data |= {"preview_url": url, "artifacts": [artifact(job, url)]}
+    return data
+
+
+def avatar_video_id(job: Job) -> str:
+    """The id under which an avatar video is listed."""
+    return f"avatar_video_{job.id.removeprefix('job_')}"
+
+
+def avatar_video(job: Job, *, url: str) -> dict[str, Any]:
+    """An avatar video. `url` is where it lies, once it is completed."""
+    ready = job.status == COMPLETED
+    data: dict[str, Any] = {
+        "id": avatar_video_id(job),
+        "status": READY if ready else job.status,
+        "job_id": job.id,
+        "job_status": job.status,
+        "avatar_handle": job.avatar_handle,
+        "created_at": iso(job.accepted_at),
+        "updated_at": iso(job.events[-1][1]),
+    }
+    if ready:
+        data |= {"video_url": url, "artifacts": [artifact(job, url)]}
+    return data
+
+
+def usage_entry(job: Job) -> dict[str, Any]:
+    """A job's line in the list of what was used."""
+    row = {"job_id": job.id, "type": job.kind.job_type, "created_at": iso(job.accepted_at)}
+    return {**row, **usage(job)}
 
 
 def record(job: Job) -> dict[str, Any]:

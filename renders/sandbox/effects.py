@@ -11,8 +11,7 @@ from typing import Any
 from .arguments import ODD_POLLS
 from .faults import Fault
 from .jobs import JobError
-from .replies import ApiError, Reply, html_page
-from .rules import job_not_found, result_not_ready
+from .replies import ApiError, Reply, html_page, job_not_found, result_not_ready
 
 HOSTILE = "\x00\ud800"
 # Without these nothing else could be read at all.

@@ -5,9 +5,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from .application import Request
 from .effects import Wire
 from .replies import ApiError, Reply
+from .request import Request
 from .transmission import encode, transmit
 
 if TYPE_CHECKING:

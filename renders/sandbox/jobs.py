@@ -25,7 +25,7 @@ KINDS = {
     "image": Kind("image_generation", "image", "picture.png", "image/png"),
     "avatar": Kind("avatar_generation", "image", "picture.png", "image/png"),
     "video": Kind("video_generation", "video", "clip.gif", "image/gif"),
-    "avatar_video": Kind("avatar_video_generation", "video", "clip.gif", "image/gif"),
+    "avatar_video": Kind("avatar_video", "video", "clip.gif", "image/gif"),
 }
 
 
@@ -48,6 +48,8 @@ class Job:
     accepted_at: float
     amount_usd_micros: int
     webhook_url: str = ""
+    avatar_handle: str = ""
+    source_type: str = ""
     id: str = field(default_factory=lambda: f"job_{uuid.uuid4().hex}")
     status: str = QUEUED
     started_at: float | None = None

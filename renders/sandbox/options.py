@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-READS_PER_WRITE = 40
+from .values import handle
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Options:
     """The share of requests (0 to 1) that meet a fault an able client recovers from."""
     seed: int = 0
     """Where the random choice of those faults starts."""
+    avatars: tuple[str, ...] = ("demo",)
+    """The handles of avatars that are ready from the start."""
     key: str | None = None
     """The one API key that is let in. None: any that is not empty."""
     webhook_secret: str | None = None
@@ -56,6 +58,11 @@ class Options:
             raise ValueError("writes_per_minute must be 1 or more, or None for no limit.")
         if not 0 <= self.fault_rate <= 1:
             raise ValueError(f"fault_rate must be between 0 and 1, not {self.fault_rate!r}.")
+        if isinstance(self.avatars, str):
+            raise ValueError(f"avatars must be several handles, not the text {self.avatars!r}.")
+        for name in self.avatars:
+            for _, message in handle(name, ""):
+                raise ValueError(f"avatars: {message} Not {name!r}.")
         if self.key is not None and not self.key.strip():
             raise ValueError("key must not be empty; leave it out to let any key in.")
         if self.webhook_secret is not None and not self.webhook_secret.strip():

@@ -65,3 +65,14 @@ def html_page(status: int, title: str) -> Reply:
         f"<body><h1>{title}</h1><hr>sandbox proxy</body></html>\n"
     )
     return Reply(status, body=page.encode(), content_type="text/html; charset=utf-8")
+
+
+def job_not_found() -> ApiError:
+    """The refusal for a job id that is unknown or expired."""
+    return ApiError(404, "job_not_found", "There is no such job, or it has expired.")
+
+
+def result_not_ready(status: int) -> ApiError:
+    """The refusal for a result that is read too soon. `status` is 404 or 409."""
+    message = "The result is not ready yet."
+    return ApiError(status, "result_not_ready", message, retryable=True)

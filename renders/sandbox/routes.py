@@ -1,7 +1,7 @@
 """Which path is which operation. Knows nothing of what is done then."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from .replies import ApiError
@@ -9,7 +9,7 @@ from .replies import ApiError
 
 @dataclass(frozen=True)
 class Route:
-    """Where a request goes: `action` names a method of `Application`.
+    """Where a request goes: `action` names a method of `Application`, or of `Reads`.
 
     `operation` is the word that faults use; `kind` is a key of `jobs.KINDS` for submits.
     """
@@ -19,6 +19,7 @@ class Route:
     action: str
     operation: str = "other"
     kind: str = ""
+    of_reads: bool = False
 
 
 def _route(method: str, path: str, action: str, operation: str = "other", kind: str = "") -> Route:
@@ -34,6 +35,21 @@ SUBMITS = {
     "/v1/models/sume/avatar/v1.0/runs": "avatar",
     "/v1/models/sume/avatar-video/v1.0/runs": "avatar_video",
 }
+# Not about one job: see `reads`. Which of them need a key is not documented; here all do.
+READS = {
+    "/health": "health",
+    "/v1/health": "health",
+    "/v1/catalog": "catalog",
+    "/v1/open/catalog/{rest}": "model",
+    "/v1/me": "me",
+    "/v1/balance": "balance",
+    "/v1/usage": "usage",
+    "/v1/jobs": "jobs",
+    "/v1/avatars": "avatars",
+    "/v1/avatars/{id}": "avatar",
+    "/v1/avatar-videos": "avatar_videos",
+    "/v1/avatar-videos/{id}": "avatar_video",
+}
 ROUTES = [
     *(_route("POST", path, "submit", "submit", kind) for path, kind in SUBMITS.items()),
     _route("GET", "/v1/jobs/{id}/status", "status", "status"),
@@ -41,9 +57,7 @@ ROUTES = [
     _route("GET", "/v1/jobs/{id}/events", "events"),
     _route("GET", "/v1/jobs/{id}", "record", "record"),
     _route("POST", "/v1/jobs/{id}/cancel", "cancel", "cancel"),
-    _route("GET", "/v1/jobs", "jobs"),
-    _route("GET", "/v1/balance", "balance"),
-    _route("GET", "/v1/open/catalog/{rest}", "catalog"),
+    *(replace(_route("GET", path, action), of_reads=True) for path, action in READS.items()),
     _route("GET", "/media/{id}/{id}", "media", "media"),
     _route("GET", "/", "welcome", "control"),
     _route("GET", "/_sandbox/ledger", "show_ledger", "control"),

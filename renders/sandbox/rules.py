@@ -7,17 +7,20 @@ Every method takes plain values and returns the `data` of the reply as a dict, o
 import math
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import documents, submissions
-from .budget import Budget
+from .avatars import Avatars
+from .bodies import Wish
+from .budget import Budgets
 from .idempotency import KeyStore, fingerprint
 from .jobs import COMPLETED, FAILED, KINDS, QUEUED, TERMINAL, Job
 from .ledger import Bill, Ledger, Refund
 from .line import Line
-from .options import READS_PER_WRITE, Options
-from .replies import ApiError
+from .options import Options
+from .replies import ApiError, job_not_found, result_not_ready
 
 Clock = Callable[[], float]
 SignedUrl = Callable[[str, str], str]
@@ -42,9 +45,8 @@ class Rules:
         self._keys = KeyStore(self.ledger)
         self._line = Line(options)
         self._plans: deque[dict[str, Any]] = deque()
-        writes = options.writes_per_minute
-        self._writes = None if writes is None else Budget(writes)
-        self._reads = None if writes is None else Budget(writes * READS_PER_WRITE)
+        self._budgets = Budgets(options.writes_per_minute)
+        self.avatars = Avatars(options.avatars, clock())
 
     def now(self) -> float:
         """The sandbox's time, in seconds."""
@@ -55,25 +57,24 @@ class Rules:
         with self._lock:
             self._catch_up()
 
+    @contextmanager
+    def settled(self) -> Iterator[list[Job]]:
+        """All jobs, the oldest first, up to date; none of them moves inside the block."""
+        with self._lock:
+            self._catch_up()
+            yield list(self._jobs.values())
+
+    def url_of(self, job: Job, base_url: str) -> str:
+        """Where the job's file lies, once it is completed."""
+        return f"{base_url}{self._signed_path(job.id, job.kind.file_name)}"
+
     def spend(self, caller: str, *, write: bool) -> dict[str, str]:
         """Take one request from the caller's minute; the `RateLimit-*` headers.
 
         Raises ApiError 429 `rate_limit_exceeded` with Retry-After when it is used up.
         """
         with self._lock:
-            budget = self._writes if write else self._reads
-            if budget is None:
-                return {}
-            allowance = budget.spend(caller, self.now())
-        if allowance.allowed:
-            return allowance.headers()
-        raise ApiError(
-            429,
-            "rate_limit_exceeded",
-            f"More than {allowance.limit} {'writes' if write else 'reads'} in a minute.",
-            retryable=True,
-            retry_after=str(allowance.reset_seconds),
-        )
+            return self._budgets.spend(caller, self.now(), write=write)
 
     def submit(
         self, kind: str, body: bytes, key: str | None, *, path: str = "", base_url: str = ""
@@ -89,14 +90,16 @@ class Rules:
             job = self._keys.replayed(key, request, now)
             hit = job is not None
             if job is None:
-                submissions.check(fields)
+                wish = submissions.check(kind, fields)
+                self.avatars.check(kind, wish.avatar_handle)
                 self._admit(now)
-                job = self._accept(kind, fields, key, now)
+                job = self._accept(kind, wish, key, now)
+                job.webhook_url = fields["webhook_url"] if fields.get("mode") == "webhook" else ""
                 self._keys.remember(key, request, job)
             capacity = max(0, self.options.queued_limit - self._line.waiting)
             return documents.submitted(job, base_url=base_url, hit=hit, capacity=capacity)
 
-    def status(self, job_id: str) -> dict[str, Any]:
+    def status(self, job_id: str, *, base_url: str = "") -> dict[str, Any]:
         """A job's status, with the seconds until the next read is welcome. ApiError 404."""
         with self._lock:
             now = self._catch_up()
@@ -104,7 +107,8 @@ class Rules:
             job = self._find(job_id)
             hint = self._hint(job, now)
             self.ledger.set_due(job_id, None if hint is None else now + hint)
-            return documents.status(job, now=now, hint=hint)
+            data = documents.status(job, now=now, hint=hint)
+            return data | self._avatar_of(job, base_url)
 
     def result(self, job_id: str, *, base_url: str = "") -> dict[str, Any]:
         """A completed job's result. ApiError 404; 409 when there is none, or none yet."""
@@ -117,8 +121,8 @@ class Rules:
                 raise ApiError(409, f"job_{job.status}", message, retryable=False)
             if not job.result_ready(now):
                 raise result_not_ready(409)
-            path = self._signed_path(job.id, job.kind.file_name)
-            return documents.result(job, url=f"{base_url}{path}")
+            data = documents.result(job, url=self.url_of(job, base_url))
+            return data | self._avatar_of(job, base_url)
 
     def record(self, job_id: str) -> dict[str, Any]:
         """The job record. ApiError 404."""
@@ -197,6 +201,11 @@ class Rules:
             self.on_end(job)
         return now
 
+    def _avatar_of(self, job: Job, base_url: str) -> dict[str, Any]:
+        avatar = self.avatars.of(job)
+        url = self.url_of(job, base_url)
+        return {} if avatar is None else {"avatar": documents.avatar(avatar, url=url)}
+
     def _find(self, job_id: str) -> Job:
         job = self._jobs.get(job_id)
         if job is None:
@@ -211,14 +220,15 @@ class Rules:
             message = f"{self._line.waiting} jobs are waiting already."
             raise ApiError(429, "queue_full", message, retryable=True, retry_after=str(wait))
 
-    def _accept(self, kind: str, fields: dict[str, Any], key: str | None, now: float) -> Job:
+    def _accept(self, kind: str, wish: Wish, key: str | None, now: float) -> Job:
         price = self.options.price_usd_micros
-        model = fields.get("model", "sume/auto")
         plan = self._plans.popleft() if self._plans else {}
-        job = Job(KINDS[kind], model, fields["prompt"], now, price, **plan)
+        job = Job(KINDS[kind], wish.model, wish.text, now, price, **plan)
+        job.avatar_handle, job.source_type = wish.avatar_handle, wish.source_type
         job.result_seconds = self.options.result_seconds
-        job.webhook_url = fields["webhook_url"] if fields.get("mode") == "webhook" else ""
         self._jobs[job.id] = job
+        if kind == "avatar":
+            self.avatars.add(job)
         self._line.join(job)
         self.ledger.note_bill(Bill(job.id, key, price, now))
         return job
@@ -235,14 +245,3 @@ class Rules:
             return None
         remaining = max(1, math.ceil(self._line.remaining(job, now)))
         return min(remaining, self.options.poll_seconds)
-
-
-def job_not_found() -> ApiError:
-    """The refusal for a job id that is unknown or expired."""
-    return ApiError(404, "job_not_found", "There is no such job, or it has expired.")
-
-
-def result_not_ready(status: int) -> ApiError:
-    """The refusal for a result that is read too soon. `status` is 404 or 409."""
-    message = "The result is not ready yet."
-    return ApiError(status, "result_not_ready", message, retryable=True)

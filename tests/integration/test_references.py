@@ -1,5 +1,6 @@
 """References under several callers at once, after a restored backup, and while rows migrate."""
 
+import importlib
 import json
 import threading
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -116,20 +117,20 @@ def test_one_form_sent_eight_times_at_once_makes_one_render_and_one_line_of_hist
 
 @pytest.mark.usefixtures("database", "redis")
 def test_orders_that_are_sent_again_after_a_restore_are_billed_once(sandbox: Sandbox) -> None:
-    def order() -> list[RenderJob]:
+    def order(number: type) -> list[RenderJob]:
         return services.create_renders(
             [
-                {"prompt": "a fox", "params": {"seed": n, "a": 1.5}, "reference": f"order-{n}"}
+                {"prompt": "a fox", "params": {"seed": number(n)}, "reference": f"order-{n}"}
                 for n in range(10)
             ]
         )
 
-    before = order()
+    before = order(float)
     for render in before:
         engine.submit(render)
     RenderJob.objects.all().delete()  # a backup from before these orders
 
-    again = order()
+    again = order(int)  # to JSON, 1.0 and 1 are one number
     for render in again:
         engine.submit(render)
 
@@ -176,3 +177,27 @@ def test_the_migration_locks_no_table_for_long_and_keeps_what_is_known(
     indexes = [sql for sql in statements if " INDEX " in sql and "renders_reference" in sql]
     assert len(indexes) == 3
     assert all("CONCURRENTLY" in sql for sql in indexes)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("way", ["forwards", "backwards"])
+def test_a_migration_that_was_broken_off_is_run_again(
+    databases: Databases, django_db_blocker: Any, engine: str, way: str, monkeypatch: Any
+) -> None:
+    module = importlib.import_module("renders.migrations.0008_reference_of_scope")
+    last = module.RemoveUniqueConcurrently if way == "forwards" else module.AddUniqueConcurrently
+
+    def locked(*args: Any) -> None:
+        raise OperationalError("database is locked")
+
+    start, end = ("0007", "0008") if way == "forwards" else ("0008", "0007")
+    with django_db_blocker.unblock(), using_database(url := databases.empty(engine)):
+        call_command("migrate", "renders", start, verbosity=0)
+        with monkeypatch.context() as patches, pytest.raises(OperationalError):
+            patches.setattr(last, f"database_{way}", locked)
+            call_command("migrate", "renders", end, verbosity=0)
+        call_command("migrate", "renders", end, verbosity=0)
+        names = connection.introspection.get_constraints(connection.cursor(), "renders_renderjob")
+    databases.drop(url)
+    assert ("renders_reference_of_scope" in names) is (way == "forwards")
+    assert ("renders_reference_unique" in names) is (way == "backwards")

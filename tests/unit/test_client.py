@@ -545,12 +545,47 @@ def test_a_reply_about_another_job_is_no_answer(server, calls, name):
         getattr(calls, name)()
 
 
-def test_a_conflict_that_names_its_job_is_an_answer(server, calls):
-    server.will(reply(409, error("idempotency_conflict", details={"job_id": "job_9"})))
+@pytest.mark.parametrize(
+    "payload",
+    [
+        error("idempotency_in_progress", details={"job_id": "job_9"}),
+        {**error("duplicate_request"), "data": {"job": {"id": "job_9", "status": "queued"}}},
+    ],
+)
+def test_a_conflict_that_names_its_job_is_an_answer(server, calls, payload):
+    server.will(reply(409, payload))
 
     accepted = calls.submit()
 
-    assert (accepted.job_id, accepted.idempotency_hit) == ("job_9", True)
+    assert (accepted.job_id, accepted.idempotency_hit, accepted.adopted) == ("job_9", True, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("idempotency_conflict", KeyTaken), ("avatar_not_ready", OutcomeUnknown)],
+    ids=["another body", "not about the key"],
+)
+def test_a_job_of_another_request_is_not_adopted(server, calls, code, kind):
+    server.will(reply(409, error(code, details={"job_id": "job_of_another"})))
+
+    with pytest.raises(kind):
+        calls.submit()
+
+
+@pytest.mark.parametrize("code", ["idempotency_conflict", "idempotency_in_progress"])
+def test_a_cancel_whose_key_is_refused_is_asked_again(server, calls, code):
+    server.will(reply(409, error(code)))
+
+    with pytest.raises(OutcomeUnknown):
+        calls.cancel()
+
+
+def test_a_problem_document_is_read_as_an_error(server, calls):
+    problem = {"title": "Idempotency-Key is already used", "detail": "Use another one."}
+    server.will(reply(422, problem))
+
+    with pytest.raises(KeyTaken, match="already used Use another"):
+        calls.submit()
 
 
 @pytest.mark.parametrize(
@@ -695,6 +730,12 @@ TABLE = [
     (409, None, "idempotency_conflict", KeyTaken),
     (409, None, "different_body", KeyTaken),
     (409, False, "idempotency_in_progress", OutcomeUnknown),
+    (422, False, "idempotency_in_progress", OutcomeUnknown),
+    (409, False, "avatar_handle_conflict", Rejected),
+    (400, False, "idempotency_key_invalid", Rejected),
+    (422, False, "idempotency_key_in_use", KeyTaken),
+    (422, False, "idempotency_error", KeyTaken),
+    (409, None, "idempotency_error", OutcomeUnknown),
     (409, False, "", Rejected),
     (410, None, "", Rejected),
     (422, None, "", Rejected),
@@ -738,8 +779,15 @@ def test_the_table_of_replies(status, retryable, code, kind):
     ("words", "kind"),
     [
         ("This Idempotency-Key was used before with another request.", KeyTaken),
+        ("The idempotency key is still bound to another request body.", KeyTaken),
+        ("The body does not match the first one sent with this idempotency key.", KeyTaken),
+        ("Parameters differ from the first request with this idempotency key.", KeyTaken),
         ("A request with this Idempotency-Key is still under way.", OutcomeUnknown),
         ("Another request with this Idempotency-Key is in progress.", OutcomeUnknown),
+        ("Another request with this Idempotency-Key is being processed.", OutcomeUnknown),
+        ("Another request with the same idempotency key is already running.", OutcomeUnknown),
+        ("This idempotency key is locked by another request.", OutcomeUnknown),
+        ("Idempotency-Key: must be a UUID, try a different one", KeyTaken),
         ("The queue is locked.", OutcomeUnknown),
     ],
 )

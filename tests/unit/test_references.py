@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from renders import services
+from renders import batches, services
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import Installation, RenderJob
 from renders.references import door
@@ -113,6 +113,21 @@ def test_a_model_is_not_compared_where_the_kind_has_none():
     row = stored(Status.PENDING, **avatar, model="sume/auto")  # as an older release stored it
 
     assert services.create_render(**avatar) == row
+
+
+def test_a_user_whose_id_is_given_as_text_is_the_same_user(ann):
+    first = services.create_render(**FOX, user=ann)
+    ann.pk = str(ann.pk)
+
+    assert services.create_render(**FOX, user=ann) == first
+
+
+def test_blanks_around_a_long_reference_are_no_part_of_it():
+    name = "x" * 200
+
+    assert services.create_render("a fox", reference=name) == services.create_render(
+        "a fox", reference=f" {name} "
+    )
 
 
 def test_another_place_in_line_is_the_same_request():
@@ -227,6 +242,22 @@ def test_a_retry_has_the_same_key_after_its_row_is_gone():
     RenderJob.objects.filter(pk=first.pk).delete()
 
     assert services.retry_render(original).pk == first.pk != original.pk
+
+
+def test_a_retry_of_an_original_that_was_deleted_by_hand_and_made_again_is_the_first_one(followed):
+    for number in range(2):
+        original = services.create_render(**FOX)
+        other = services.create_render("a hen")
+        for row in (original, other):
+            RenderJob.objects.cancel_unsent(row.pk, row.created_at)
+        if number == 0:
+            first = services.retry_render(original)
+            RenderJob.objects.filter(pk=original.pk).delete()
+
+    assert batches.retry_renders(RenderJob.objects.filter(pk__in=[original.pk, other.pk]), None)
+    assert services.retry_once(original, None) == (first, False)
+    assert original.retries.get() == first
+    assert other.retries.count() == 1
 
 
 def test_keys_differ_by_reference_scope_and_installation(ann, bob, settings):

@@ -320,6 +320,9 @@ def test_captured_money_is_seen_wherever_it_stands(place):
         ({"job_id": "job_1", "request_id": "req_9"}, True),
         ({"job": {"id": "job_1"}}, True),
         ({"job_id": 7, "job": []}, True),
+        ({"id": "avatar_1", "job_id": "job_1"}, True),
+        ({"id": "job_2"}, False),
+        ({"job": {"job_id": "job_2"}}, False),
         ({"request_id": "job_2"}, False),
         ({"job_id": "job_2"}, False),
         ({"job": {"id": "job_2"}}, False),
@@ -335,7 +338,7 @@ def test_a_reply_that_names_another_job_is_not_about_this_one(data, about):
     "payload",
     [
         {"data": {"job": {"id": "job_7", "status": "queued"}}},
-        {"error": {"code": "idempotency_conflict", "details": {"job_id": "job_7"}}},
+        {"error": {"code": "idempotency_in_progress", "details": {"job_id": "job_7"}}},
     ],
 )
 def test_a_conflict_can_name_the_job_of_its_key(payload):
@@ -345,7 +348,15 @@ def test_a_conflict_can_name_the_job_of_its_key(payload):
 
 
 @pytest.mark.parametrize(
-    "payload", [None, [], {}, {"error": {"details": []}}, {"data": {"job": 1}}]
+    "payload",
+    [
+        None,
+        [],
+        {},
+        {"error": {"details": []}},
+        {"data": {"job": 1}},
+        {"error": {"code": "avatar_not_ready", "details": {"job_id": "job_7"}}},
+    ],
 )
 def test_a_conflict_mostly_names_none(payload):
     assert read_named_job(payload) is None

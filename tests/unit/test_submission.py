@@ -106,6 +106,33 @@ def test_a_worker_that_lost_its_claim_before_it_sent_sends_nothing(render, monke
     assert (sume.sent, render.status, render.outcome_unknown_at) == ([], Status.PENDING, None)
 
 
+def test_a_job_that_another_render_has_is_not_adopted(render):
+    other = stored(Status.SUBMITTED, sume_job_id="job_7")
+    submitted(render, Accepted("job_7", "queued", True, None, None, adopted=True))
+
+    assert (render.status, render.error_code) == (Status.FAILED, OUTCOME_UNKNOWN)
+    assert "job_7 for this key, which another render has" in render.error_message
+    other.refresh_from_db()
+    assert other.status == Status.SUBMITTED
+
+
+def test_a_late_answer_is_taken_by_a_row_whose_outcome_was_unknown(render):
+    """The first POST is slow: meanwhile the row was reaped, sent again, and refused."""
+    claim = submission.begin(render.pk)
+
+    class Slow(Sume):
+        def submit(self, *request):
+            RenderJob.objects.reap(render.pk, timezone.now(), 0)
+            submitted(render, REFUSALS[-2])
+            return super().submit(*request)
+
+    steps = submission.send(claim, Slow(Accepted("job_9", "queued", False, None, 1.0, None)))
+
+    render.refresh_from_db()
+    assert (render.status, render.sume_job_id, render.error_code) == ("submitted", "job_9", "")
+    assert steps[0].do == "poll"
+
+
 def test_an_avatar_of_an_older_release_ends_unbilled_with_what_to_do(render):
     old = RenderJob.objects.create(prompt="a baker", kind="avatar")
     assert submitted(old) == []

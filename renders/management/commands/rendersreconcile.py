@@ -36,6 +36,10 @@ UNSENT_ADVICE = (
     "First resume sending: an unsent render gets its job if Sume has one already. Then compare "
     "again."
 )
+UNKNOWN_ADVICE = (
+    "Renders that failed with submit_outcome_unknown: some of these jobs may be theirs. First send "
+    "them again with their own keys (on their pages or in the admin), then compare again."
+)
 JOBS_ADVICE = (
     "Jobs without a render: look at them in your Sume account. Some may be of renders that were "
     "deleted, or of another installation with the same key. The rest is lost here: create it again "
@@ -120,10 +124,14 @@ class Command(BaseCommand):
                 "Sume does not know. Nothing was changed."
             )
         elif done:
-            self._line("No difference was found." if not whole or failed else "All match.")
+            reach = all(found.reaches_back or not found.listed for found, _ in done)
+            all_of_it = "All match." if reach else "All that Sume lists matches."
+            self._line("No difference was found." if not whole or failed else all_of_it)
         unsent = any(found.without_row and found.unsent for found, _ in done)
+        unknown = any(found.without_row and found.unknown for found, _ in done)
         for text, shown in (
             (UNSENT_ADVICE, unsent),
+            (UNKNOWN_ADVICE, unknown),
             (JOBS_ADVICE, jobs),
             (RENDERS_ADVICE, renders),
             (REST_ADVICE, not whole),
@@ -151,14 +159,16 @@ class Command(BaseCommand):
         if found.unsent:
             unsure = f", {found.unsure:,} of them after an unclear answer" if found.unsure else ""
             self._line(f"Not sent yet: {counted(found.unsent, 'render')}{unsure}.")
+        if found.unknown:
+            self._line(f"Failed with an unknown outcome: {counted(found.unknown, 'render')}.")
         self._line("")
         return found, check
 
     def _show_jobs(self, found: Comparison) -> None:
-        self._line(f"Jobs that Sume lists: {found.listed:,}")
+        end = f", back to {found.ends_at:%Y-%m-%d %H:%M:%S %Z}" if found.ends_at else ""
+        self._line(f"Jobs that Sume lists: {found.listed:,}{end}")
         if found.cut:
-            end = f" It ends at {found.ends_at:%Y-%m-%d %H:%M:%S %Z}." if found.ends_at else ""
-            self._line(f"The list is as long as --limit allows: older jobs may be missing.{end}")
+            self._line("The list is as long as --limit allows: older jobs may be missing.")
         self._line(f"Jobs without a render: {len(found.without_row):,}")
         self._table([(job.id, job.type, job.status, job.created_at) for job in found.without_row])
 

@@ -24,6 +24,7 @@ from renders.management.arguments import (
     some_seconds,
 )
 from renders.sandbox import Options, Sandbox
+from renders.sandbox.values import bare, handle
 
 DEFAULTS = Options()
 # What the app's settings are called in the environment of this repository's project.
@@ -47,6 +48,13 @@ def webhook_secret(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("must not be empty; leave it out to send no webhooks")
     return text.strip()
+
+
+def avatar_handle(text: str) -> str:
+    """An argparse type: the handle of an avatar, with or without `@`."""
+    for _, message in handle(text, ""):
+        raise argparse.ArgumentTypeError(message)
+    return bare(text)
 
 
 class Command(BaseCommand):
@@ -102,6 +110,12 @@ class Command(BaseCommand):
             help="Share of requests that meet a random fault (%(default)s).",
         )
         add("--seed", type=int, default=DEFAULTS.seed, help="Seed of those faults (%(default)s).")
+        add(
+            "--avatar",
+            action="append",
+            type=avatar_handle,
+            help="Handle of an avatar that is ready from the start; can be repeated (demo).",
+        )
         add("--key", type=api_key, default=None, help="Let only this API key in (any).")
         add(
             "--webhook-secret",
@@ -122,6 +136,7 @@ class Command(BaseCommand):
             queued_limit=options["queued"],
             fault_rate=options["fault_rate"],
             seed=options["seed"],
+            avatars=tuple(options["avatar"] or DEFAULTS.avatars),
             key=options["key"],
             webhook_secret=options["webhook_secret"],
         )
@@ -150,6 +165,7 @@ class Command(BaseCommand):
         }
         self._say(f"The Sume sandbox is listening on {url}")
         self._say("It is a stand-in: it makes no real pictures, and nothing is billed.")
+        self._say(f"Avatars that are ready: {', '.join(options['avatar'] or DEFAULTS.avatars)}")
         self._say("For this repository's project, set in the environment:")
         variables = (f"{VARIABLES[name]}={shlex.quote(str(value))}" for name, value in own.items())
         self._say(f"  {' '.join(variables)}")

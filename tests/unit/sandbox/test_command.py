@@ -54,7 +54,8 @@ def command(tmp_path: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
-    with command(tmp_path, "--port", "0", "--key", "right") as process:
+    named = ("--avatar", "@mara", "--avatar", "vera")
+    with command(tmp_path, "--port", "0", "--key", "right", *named) as process:
         first = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+", first)
         assert found, process.stderr.read()
@@ -63,6 +64,8 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
         with caller.session:
             assert caller.get("/v1/balance").status_code == 401
             assert caller.get("/v1/balance", headers={"Authorization": "Bearer right"}).ok
+            own = {"Authorization": "", "x-api-key": "right"}
+            avatars = caller.get("/v1/avatars?status=ready", headers=own)
         process.send_signal(number)
         rest, errors = process.stdout.read(), process.stderr.read()
         process.wait(timeout=10)
@@ -71,13 +74,14 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
     assert f'RENDERS |= {{"BASE_URL": "{url}", ' in rest
     assert "right" not in first + rest
     assert "Stopped." in rest
+    assert [one["handle"] for one in avatars.json()["data"]["avatars"]] == ["vera", "mara"]
     assert (process.returncode, "Traceback" in errors) == (0, False)
 
 
 def printed(url: str, beginning: str, key: str | None = None) -> str:
     """The line that begins so, of those that it prints once it listens."""
     out = io.StringIO()
-    Command(stdout=out)._greet(url, {"key": key})
+    Command(stdout=out)._greet(url, {"key": key, "avatar": None})
     [line] = [line.strip() for line in out.getvalue().splitlines() if beginning in line]
     return line
 
@@ -141,6 +145,7 @@ def test_an_address_that_is_not_here_says_what_to_check():
         ("--queued", "1.5", "0 or more"),
         ("--fault-rate", "2", "between 0 and 1"),
         ("--key", " ", "must not be empty"),
+        ("--avatar", "a b", "the handle of an avatar"),
         ("--webhook-secret", " ", "must not be empty"),
     ],
 )

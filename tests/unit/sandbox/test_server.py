@@ -16,6 +16,10 @@ from renders.sandbox import Sandbox
 
 from .support import Caller
 
+FOX = {"prompt": "a fox", "mode": "async"}
+AVATAR = {"avatar_handle": "@mara", "input": {"type": "prompt", "prompt": "a librarian"}}
+SPEECH = {"avatar_handle": "demo", "script": "Hello and welcome."}
+
 
 def artifact(caller: Caller, job_id: str) -> dict[str, str]:
     data = caller.get(f"/v1/jobs/{job_id}/result").json()["data"]
@@ -66,18 +70,18 @@ def test_a_clients_own_status_understands_failures(other_client, prompt, ending)
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "content_type", "image_format"),
+    ("path", "body", "kind", "content_type", "image_format"),
     [
-        ("/v1/images", "image_generation", "image/png", "PNG"),
-        ("/v1/image-router/generate", "image_generation", "image/png", "PNG"),
-        ("/v1/video-router/generate", "video_generation", "image/gif", "GIF"),
-        ("/v1/models/sume/avatar/v1.0/runs", "avatar_generation", "image/png", "PNG"),
-        ("/v1/models/sume/avatar-video/v1.0/runs", "avatar_video_generation", "image/gif", "GIF"),
+        ("images", FOX, "image_generation", "image/png", "PNG"),
+        ("image-router/generate", FOX, "image_generation", "image/png", "PNG"),
+        ("video-router/generate", FOX, "video_generation", "image/gif", "GIF"),
+        ("models/sume/avatar/v1.0/runs", AVATAR, "avatar_generation", "image/png", "PNG"),
+        ("models/sume/avatar-video/v1.0/runs", SPEECH, "avatar_video", "image/gif", "GIF"),
     ],
 )
-def test_each_submit_path_ends_in_a_file(start, path, kind, content_type, image_format):
+def test_each_submit_path_ends_in_a_file(start, path, body, kind, content_type, image_format):
     _, caller = start()
-    reply = caller.submit(path=path)
+    reply = caller.send("POST", f"/v1/{path}", json=body)
     assert reply.status_code == 202
     data = reply.json()["data"]
     assert data["job"]["type"] == kind

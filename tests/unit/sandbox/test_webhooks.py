@@ -168,10 +168,10 @@ def test_nothing_is_sent(start, receiver, options, fields):
 def test_events_go_over_https_or_stay_on_this_machine(url, taken):
     fields = {"prompt": "a fox", "mode": "webhook", "webhook_url": url}
     if taken:
-        check(fields)
+        check("image", fields)
     else:
         with pytest.raises(ApiError, match="not valid"):
-            check(fields)
+            check("image", fields)
 
 
 def test_an_empty_secret_is_refused():
