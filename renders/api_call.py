@@ -14,7 +14,8 @@ def curl(render: RenderJob, url: str) -> str:
     Without the reference: the same one would give the same render. The key is this page's own:
     however often the command is pasted, it makes one render.
     """
-    body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind, "model": render.model}
+    body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind}
+    body |= {"model": render.model} if render.model else {}
     body |= {"params": render.params} if render.params else {}
     body |= {"priority": render.priority} if render.priority else {}
     body |= {"workspace": render.workspace} if workspaces.several() else {}

@@ -76,13 +76,18 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
     return found
 
 
-def choices(user: Any, clients: Callable[[Any], SumeClient] | None = None) -> list[str]:
-    """The handles of ready avatars that this person may use, as far as known."""
+def choices(
+    user: Any, clients: Callable[[Any], SumeClient] | None = None, *, ask: bool = True
+) -> list[str]:
+    """The handles of ready avatars that this person may use, as far as known.
+
+    Without `ask`, Sume is not asked: what it listed less than a minute ago is used.
+    """
     try:
         workspace = choosing.choose(user)
     except InvalidRender:
         return []
-    ready = _ready(workspace, clients or _client)
+    ready = _ready(workspace, clients or _client, ask=ask)
     rows = Avatar.objects.filter(workspace=workspace)
     if not sees_all(user):
         rows = rows.filter(owner=user) | rows.filter(released=True)
@@ -96,11 +101,13 @@ def forget() -> None:
     _listed.clear()
 
 
-def _ready(workspace: str, clients: Callable[[Any], SumeClient]) -> list[str] | None:
+def _ready(workspace: str, clients: Callable[[Any], SumeClient], *, ask: bool) -> list[str] | None:
     """The handles that Sume lists as ready; None where that cannot be had now."""
     now = time.monotonic()
     until, kept = _listed.get(workspace, (float("-inf"), None))
     if until <= now:
+        if not ask:
+            return None
         kept = _asked(workspace, clients)
         _listed[workspace] = now + KEPT_SECONDS, kept
     return kept

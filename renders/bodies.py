@@ -4,11 +4,28 @@ Source: Sume's public command line client and the API notes, "Bodies by kind". W
 does not name is sent as it is, unless it is not part of the kind's request.
 """
 
-import re
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from renders.field_values import (
+    ADDRESS_SCHEMA,
+    AGE_SCHEMA,
+    HANDLE_SCHEMA,
+    OLDEST,
+    RATIO_SCHEMA,
+    SCENE_SCHEMA,
+    TITLE_SCHEMA,
+    YOUNGEST,
+    address,
+    age,
+    handle,
+    one_of,
+    ratio,
+    scene,
+    title,
+)
 from renders.states import Kind
 
 ETHNICITIES = (
@@ -22,7 +39,6 @@ ETHNICITIES = (
     "Wasian",
 )
 SEXES = ("male", "female")
-YOUNGEST, OLDEST = 20, 80
 QUALITIES = ("standard", "plus", "max")
 RESOLUTIONS = ("720p",)
 # How fast a script is spoken, and how long a clip may be. The public client's own rule.
@@ -31,19 +47,6 @@ LONGEST_SECONDS = 60
 # What the app itself fills in.
 OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
 PROPS = ("ethnicity", "sex", "age")
-# What `str.strip` removes, inside brackets: `\s` isn't the same everywhere.
-SPACE = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-NOT_IN_ADDRESS = rf"\u0000-\u0020\u007f{SPACE}"
-# Text with something in it. NUL cannot be stored.
-FILLED = rf"^[^\u0000]*[^\u0000{SPACE}][^\u0000]*$"
-HANDLE = re.compile(rf"[^\u0000{SPACE}@/?#]{{1,100}}")
-RATIO = re.compile(r"[1-9][0-9]?:[1-9][0-9]?")
-ADDRESS = re.compile(
-    rf"https://[^{NOT_IN_ADDRESS}/?#@:\\\[\]]+(:[0-9]{{1,5}})?([/?#][^{NOT_IN_ADDRESS}]*)?",
-    re.ASCII | re.IGNORECASE,
-)
-LONGEST_ADDRESS = 2_000
-LONGEST_TITLE = 200
 
 
 class BadField(ValueError):
@@ -69,6 +72,25 @@ class Field:
     required: bool = False
     schema: Mapping[str, Any] | None = None
     """What `read` accepts, as a JSON schema; with `choices`, these say it."""
+    label: str = ""
+    typed: str = "text"
+    """What people type: `text`, `url` or `number`."""
+    seldom: bool = False
+    """Forms fold it away."""
+    parts: Mapping[str, "Part"] = dataclasses.field(default_factory=dict)
+    """Where forms and tables ask for it by several fields, one of which is filled in."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One way to fill in a field whose value is an object."""
+
+    label: str
+    help: str
+    fixed: Mapping[str, str]
+    key: str
+    """The value is `fixed`, and what was typed under this key."""
+    typed: str = "text"
 
 
 @dataclass(frozen=True)
@@ -84,101 +106,20 @@ class Shape:
     """What it can be made from: exactly one of these, all of its fields."""
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
-    """A reader of one of these words."""
-
-    def read(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"Choose one of: {', '.join(choices)}.")
-        return str(value)
-
-    return read
-
-
-def handle(value: Any) -> str:
-    """An avatar's handle, without its @."""
-    found = value.strip().removeprefix("@") if isinstance(value, str) else ""
-    if not HANDLE.fullmatch(found):
-        raise ValueError("The avatar's handle is needed: one word, with or without @.")
-    return found
-
-
-def address(value: Any) -> str:
-    """An address that Sume can fetch."""
-    text = value.strip() if isinstance(value, str) else ""
-    if len(text) > LONGEST_ADDRESS or not ADDRESS.fullmatch(text):
-        raise ValueError("A public address is needed: https://…")
-    return text
-
-
-def age(value: Any) -> int:
-    """An age in years."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    whole = whole or (isinstance(value, float) and value.is_integer())  # as JSON has it
-    if not whole or not YOUNGEST <= value <= OLDEST:
-        raise ValueError(f"A whole number from {YOUNGEST} to {OLDEST} is needed.")
-    return int(value)
-
-
-def ratio(value: Any) -> str:
-    """Width to height."""
-    if not isinstance(value, str) or not RATIO.fullmatch(value.strip()):
-        raise ValueError("Width to height is needed, for instance 9:16.")
-    return value.strip()
-
-
-def title(value: Any) -> str:
-    """A short text."""
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TITLE:
-        raise ValueError(f"A text of at most {LONGEST_TITLE} characters is needed.")
-    return value.strip()
-
-
-def scene(value: Any) -> dict[str, str]:
-    """Where an avatar video plays: described, or shown by a photo."""
-    needed = '{"type": "prompt", "prompt": "…"} or {"type": "photo", "image_url": "https://…"}'
-    if not isinstance(value, dict):
-        raise ValueError(f"An object is needed: {needed}.")
-    match value:
-        case {"type": "prompt", "prompt": str(words), **rest} if words.strip() and not rest:
-            return {"type": "prompt", "prompt": words.strip()}
-        case {"type": "photo", "image_url": url, **rest} if not rest:
-            return {"type": "photo", "image_url": address(url)}
-    raise ValueError(f"It must be {needed}.")
-
-
 SET_ELSEWHERE = dict.fromkeys(OWN_FIELDS, "It is set elsewhere.")
 NO_MODEL = {**SET_ELSEWHERE, "model": "This kind has no model."}
-ADDRESS_SCHEMA = {
-    "type": "string",
-    "pattern": f"^{ADDRESS.pattern}$",
-    "maxLength": LONGEST_ADDRESS,
-    "examples": ["https://example.com/mara.png"],
+SCENE_PARTS = {
+    "scene_prompt": Part(
+        "Scene, described", "Where the clip plays, in your words.", {"type": "prompt"}, "prompt"
+    ),
+    "scene_image_url": Part(
+        "Scene, as a photo",
+        "Or the address of a photo of the place: https://…",
+        {"type": "photo"},
+        "image_url",
+        "url",
+    ),
 }
-SCENE_SCHEMA = {
-    "oneOf": [
-        {
-            "type": "object",
-            "required": ["type", name],
-            "additionalProperties": False,
-            "properties": {"type": {"const": word}, name: schema},
-        }
-        for word, name, schema in (
-            ("prompt", "prompt", {"type": "string", "pattern": FILLED}),
-            ("photo", "image_url", ADDRESS_SCHEMA),
-        )
-    ]
-}
-HANDLE_FIELD = Field(
-    handle,
-    "The avatar's name, with or without @.",
-    required=True,
-    schema={
-        "type": "string",
-        "pattern": f"^[{SPACE}]*@?{HANDLE.pattern}[{SPACE}]*$",
-        "examples": ["@mara"],
-    },
-)
 SHAPES: dict[Kind, Shape] = {
     Kind.IMAGE: Shape("/v1/images", True, {}, SET_ELSEWHERE),
     Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, SET_ELSEWHERE),
@@ -186,16 +127,33 @@ SHAPES: dict[Kind, Shape] = {
         "/v1/models/sume/avatar/v1.0/runs",
         False,
         {
-            "avatar_handle": HANDLE_FIELD,
-            "image_url": Field(
-                address, "A photo to make it from, instead of a prompt.", schema=ADDRESS_SCHEMA
+            "avatar_handle": Field(
+                handle,
+                "A new name for it: one word, with or without @.",
+                required=True,
+                label="Avatar",
+                schema=HANDLE_SCHEMA,
             ),
-            "ethnicity": Field(one_of(*ETHNICITIES), "With sex and age: no prompt.", ETHNICITIES),
-            "sex": Field(one_of(*SEXES), "With ethnicity and age: no prompt.", SEXES),
+            "image_url": Field(
+                address,
+                "The address of a photo to make it from, instead of a description: https://…",
+                label="Photo",
+                typed="url",
+                schema=ADDRESS_SCHEMA,
+            ),
+            "ethnicity": Field(
+                one_of(*ETHNICITIES),
+                "With sex and age, instead of a description.",
+                ETHNICITIES,
+                label="Ethnicity",
+            ),
+            "sex": Field(one_of(*SEXES), "With ethnicity and age.", SEXES, label="Sex"),
             "age": Field(
                 age,
-                f"{YOUNGEST} to {OLDEST}, with ethnicity and sex: no prompt.",
-                schema={"type": "integer", "minimum": YOUNGEST, "maximum": OLDEST},
+                f"{YOUNGEST} to {OLDEST}, with ethnicity and sex.",
+                label="Age",
+                typed="number",
+                schema=AGE_SCHEMA,
             ),
         },
         {
@@ -212,23 +170,48 @@ SHAPES: dict[Kind, Shape] = {
         "/v1/models/sume/avatar-video/v1.0/runs",
         False,
         {
-            "avatar_handle": HANDLE_FIELD,
-            "quality": Field(one_of(*QUALITIES), "Sume's default is plus.", QUALITIES),
-            "scene": Field(scene, "Where it plays: described, or a photo.", schema=SCENE_SCHEMA),
+            "avatar_handle": Field(
+                handle,
+                "The avatar that speaks: its name, with or without @.",
+                required=True,
+                label="Avatar",
+                schema=HANDLE_SCHEMA,
+            ),
+            "quality": Field(
+                one_of(*QUALITIES), "Left empty, Sume uses plus.", QUALITIES, label="Quality"
+            ),
+            "scene": Field(
+                scene,
+                "Where it plays: described, or a photo.",
+                label="Scene",
+                parts=SCENE_PARTS,
+                schema=SCENE_SCHEMA,
+            ),
             "product_image": Field(
-                address, "A picture of what the avatar shows.", schema=ADDRESS_SCHEMA
+                address,
+                "The address of a picture of what the avatar shows: https://…",
+                label="Product picture",
+                typed="url",
+                seldom=True,
+                schema=ADDRESS_SCHEMA,
             ),
             "aspect_ratio": Field(
                 ratio,
                 "Width to height, for instance 9:16.",
-                schema={"type": "string", "pattern": f"^{RATIO.pattern}$"},
+                label="Aspect ratio",
+                seldom=True,
+                schema=RATIO_SCHEMA,
             ),
             "title": Field(
                 title,
                 "Sume's name for the clip.",
-                schema={"type": "string", "pattern": FILLED, "maxLength": LONGEST_TITLE},
+                label="Title",
+                seldom=True,
+                schema=TITLE_SCHEMA,
             ),
-            "resolution": Field(one_of(*RESOLUTIONS), "Only 720p.", RESOLUTIONS),
+            "resolution": Field(
+                one_of(*RESOLUTIONS), "Only 720p.", RESOLUTIONS, label="Resolution", seldom=True
+            ),
         },
         {
             **NO_MODEL,
@@ -249,22 +232,36 @@ FIELDS = frozenset(name for shape in SHAPES.values() for name in shape.fields)
 
 def clean(kind: Kind, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The further fields as they are sent, for a request of this kind. Raises `BadField`."""
-    shape = SHAPES[kind]
+    cleaned, errors = check(kind, prompt, params)
+    if errors:
+        raise errors[0]
+    return cleaned
+
+
+def check(
+    kind: Kind, prompt: str, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[BadField]]:
+    """As `clean`, with every error instead of the first."""
+    shape, errors = SHAPES[kind], []
     for name in sorted(params.keys() & shape.not_part.keys()):
         words = f"{name} is not part of a request of kind {kind}."
-        raise BadField(name, f"{words} {shape.not_part[name]}")
+        errors.append(BadField(name, f"{words} {shape.not_part[name]}"))
     cleaned = dict(params)
     for name, field in shape.fields.items():
         if name in params or field.required:
             try:
                 cleaned[name] = field.read(params.get(name))
             except ValueError as error:
-                raise BadField(name, str(error)) from None
-    if kind == Kind.AVATAR:
-        _source(prompt, cleaned)
-    if kind == Kind.AVATAR_VIDEO:
-        _speakable(prompt)
-    return cleaned
+                errors.append(BadField(name, str(error)))
+    try:
+        if kind == Kind.AVATAR:
+            _source(prompt, cleaned)
+        if kind == Kind.AVATAR_VIDEO:
+            _speakable(prompt)
+    except BadField as error:
+        if error.field not in {known.field for known in errors}:
+            errors.append(error)
+    return cleaned, errors
 
 
 def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from renders.models import Draft, RenderJob
 from renders.models.drafts import KEPT
 from renders.references import door
 from renders.services import BATCH
-from renders.sheets import Sheet, read
+from renders.sheets import Sheet, fault_of, read
 
 
 class Faulty(RendersError):
@@ -60,8 +60,7 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     sheet.faults += _refused(sheet, user)
     requests = [request for _line, request in sheet.requests]
     sheet.faults += [
-        Fault(sheet.requests[index][0], error.message, error.field)
-        for index, error in avatars.faults(user, requests)
+        fault_of(sheet.requests[index][0], error) for index, error in avatars.faults(user, requests)
     ]
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet

@@ -13,13 +13,14 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
-from renders import choosing, services
-from renders.bodies import FIELDS
+from renders import choosing, inputs, kind_fields, services
+from renders.bodies import SHAPES
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
 from renders.references import door
 from renders.states import Kind
 from renders.validation import (
+    AUTO,
     JsonError,
     clean_request,
     parse_json,
@@ -47,12 +48,28 @@ def add_workspaces(form: Any) -> None:
         )
 
 
-def field_of(error: InvalidRender, form: forms.Form) -> str:
-    """The form's field where an error of the request is shown."""
+def add_error_of(form: forms.Form, error: InvalidRender) -> None:
+    """Show an error of the request at its field."""
+    texts = {name for name in form.fields if form.data.get(form.add_prefix(name))}
+    name = inputs.place(error, texts)
+    if name in form.fields or not error.field.startswith("params."):
+        form.add_error(name, error.message)
+        return
     own = error.field.removeprefix("params.")
-    if own == error.field or (own in FIELDS and own in form.fields):
-        return own
-    return "params"
+    words = error.message if own in error.message else f"{own}: {error.message}"
+    form.add_error("params", words)
+
+
+def start_of(row: RenderJob, kind: str = "") -> dict[str, Any]:
+    """What a form begins with to ask for the same again, or for something of another kind."""
+    wanted = Kind(kind) if kind in Kind.values else Kind(row.kind)
+    others = SHAPES[Kind(row.kind)].fields.keys() - SHAPES[wanted].fields.keys()
+    return {
+        "kind": wanted,
+        "prompt": row.prompt,
+        "model": row.model or AUTO,
+        "params": {name: value for name, value in row.params.items() if name not in others},
+    }
 
 
 class ParamsBoundField(forms.BoundField):
@@ -117,6 +134,7 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.initial["token"] = new_token()
         add_workspaces(self)
+        kind_fields.add_to(self)
 
     def clean_prompt(self) -> str:
         """Browsers send line ends as CR LF."""
@@ -125,9 +143,14 @@ class TokenForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Errors at their fields."""
         data = self.cleaned_data
+        kind = data.get("kind")
+        for name in kind_fields.hidden(kind):  # nobody sees them, nor what is wrong with them
+            self.errors.pop(name, None)
+            data.pop(name, None)
         fields = {name: data[name] for name in request_fields() if name in data}
-        for error in request_errors(fields):
-            self.add_error(field_of(error, self), error.message)
+        wrong = self._merge(fields, kind_fields.filled(data, kind))
+        for error in [*wrong, *request_errors(fields)]:
+            add_error_of(self, error)
         if "token" in self.errors:
             self._renew_token()
         if not (self.errors or fields.get("workspace")):
@@ -138,6 +161,33 @@ class TokenForm(forms.Form):
         if not self.errors:
             self.request = clean_request(**fields)
         return data
+
+    def _merge(self, fields: dict[str, Any], filled: dict[str, Any]) -> list[InvalidRender]:
+        """Put what was filled in for the kind into the request's further fields."""
+        params = fields.get("params")
+        params = {} if params is None else params
+        if not (filled and isinstance(params, dict)):
+            return []
+        fields["params"], wrong = inputs.merge(Kind(fields["kind"]), filled, params)
+        return wrong
+
+    def bound(self, names: list[str]) -> list[forms.BoundField]:
+        """These fields, to be shown."""
+        return [self[name] for name in names if name in self.fields]
+
+    def fields_before(self) -> list[forms.BoundField]:
+        """What some kind needs, to be shown before the prompt."""
+        return self.bound(kind_fields.BEFORE)
+
+    def fields_after(self) -> list[forms.BoundField]:
+        """What some kind has, to be shown after the prompt."""
+        return self.bound(kind_fields.AFTER)
+
+    kinds_with_fields = " ".join(kind for kind, fields in kind_fields.SHOWN.items() if fields)
+
+    def fields_seldom(self) -> list[forms.BoundField]:
+        """What some kind has, and few people need."""
+        return self.bound(kind_fields.SELDOM)
 
     def _post_clean(self) -> None:
         """Make the render, or find the one that this form made before.
@@ -162,7 +212,7 @@ class TokenForm(forms.Form):
                 "Nothing was added now; send it again to add this one too.",
             )
         except InvalidRender as error:
-            self.add_error(field_of(error, self), error.message)
+            add_error_of(self, error)
         else:
             self.repeated = not is_new
 
@@ -176,11 +226,7 @@ class RenderForm(TokenForm):
     """Adds a render from its page. Only staff set a priority: it moves others back in the line."""
 
     prompt = forms.CharField(
-        widget=forms.Textarea(
-            attrs={"rows": 4, "placeholder": "A lighthouse at dawn, watercolour"}
-        ),
-        help_text="What the picture or clip should show, in your words.",
-        error_messages={"required": "Say what the picture or clip should show."},
+        widget=forms.Textarea(attrs={"rows": 4}),
     )
     kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=KindChoice)
     model = forms.CharField(
@@ -191,7 +237,8 @@ class RenderForm(TokenForm):
     params = ParamsField(
         required=False,
         initial=dict,
-        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
+        label="Further fields",
+        help_text='Of the request, as a JSON object: {"seed": 7}.',
     )
     priority = forms.IntegerField(
         required=False, initial=0, help_text="Higher goes first; 0 is usual."
@@ -209,7 +256,7 @@ class RenderForm(TokenForm):
 
     def clean_model(self) -> str:
         """Left empty, Sume chooses."""
-        return self.cleaned_data["model"] or "sume/auto"
+        return self.cleaned_data["model"] or AUTO
 
     def clean_priority(self) -> int:
         """Left empty, it is as usual."""
@@ -218,9 +265,10 @@ class RenderForm(TokenForm):
     @property
     def more_open(self) -> bool:
         """Whether what is seldom needed holds something that a person should see."""
-        seldom = ("model", "params", "priority", "reference")
-        return bool(self.errors.keys() & set(seldom)) or any(
-            self[name].value() not in (None, "", "{}", "0", {}, 0, "sume/auto")
+        hidden = kind_fields.hidden(self["kind"].value())
+        seldom = {"model", "params", "priority", "reference", *kind_fields.SELDOM} - {*hidden}
+        return bool(self.errors.keys() & seldom) or any(
+            self[name].value() not in (None, "", "{}", "0", {}, 0, AUTO)
             for name in seldom
             if name in self.fields
         )

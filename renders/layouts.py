@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from renders.inputs import COLUMNS, KEYS
 from renders.validation import parse_json, request_fields
 
 DELIMITERS = ",;\t"
@@ -102,11 +103,11 @@ def _prompts(text: str) -> Found:
 
 
 def _known() -> str:
-    return f"Known are: {', '.join(request_fields())}."
+    return f"Known are: {', '.join([*request_fields(), *COLUMNS])}."
 
 
 def _json_lines(text: str) -> Found:
-    known = set(request_fields())
+    known = {*request_fields(), *KEYS}
     for number, line in _lines(text):
         try:
             value = parse_json(line)
@@ -145,7 +146,7 @@ def _table(text: str) -> Found:
 
 
 def _fault_of_names(names: list[str]) -> str:
-    unknown = [repr(name) for name in names if name not in request_fields()]
+    unknown = [repr(name) for name in names if name not in (*request_fields(), *COLUMNS)]
     if not any(names):
         return "The first line must name the columns."
     if unknown:
@@ -179,7 +180,7 @@ def _rows(text: str) -> Iterator[tuple[int, Any]]:
 def _fields(line: int, cells: dict[str, str]) -> Found:
     """The values of a row; an empty cell says nothing."""
     fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell.strip()}
-    for name in fields.keys() & {"kind", "model", "priority", "workspace"}:
+    for name in fields.keys() & {"kind", "model", "priority", "workspace", *COLUMNS}:
         fields[name] = fields[name].strip()
     if "priority" in fields:
         digits = fields["priority"]

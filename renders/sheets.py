@@ -1,12 +1,15 @@
 """Reads many requests for renders out of one text, and finds all that is wrong with them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from renders.bodies import SHAPES
 from renders.exceptions import InvalidRender
+from renders.inputs import KEYS, merge, place
 from renders.layouts import Fault, Layout, lines_of
+from renders.states import Kind
 from renders.validation import clean_request, request_errors
 
 MAX_RENDERS = 50_000
@@ -35,16 +38,44 @@ def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
         if isinstance(found, Fault):
             sheet.faults.append(found)
             continue
-        request = {"prompt": "", **common, **found}
-        try:
-            request = clean_request(**request)
-        except InvalidRender:
-            wrong = request_errors(request)
-            sheet.faults += [Fault(line, error.message, error.field) for error in wrong]
+        request, wrong = _request(found, common)
+        if not wrong:
+            try:
+                request = clean_request(**request)
+            except InvalidRender:
+                wrong = request_errors(request)
+        if wrong:
+            sheet.faults += [fault_of(line, error, found) for error in wrong]
             continue
         sheet.requests.append((line, request))
         _compare(sheet, request, line, seen, references)
     return sheet
+
+
+def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> Fault:
+    """The fault of a line that names these fields."""
+    return Fault(line, error.message, place(error, found))
+
+
+def _request(
+    found: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The request of a line, where fields of one kind's own may stand beside `params`."""
+    own = {name: value for name, value in found.items() if name in KEYS}
+    said = {name: value for name, value in found.items() if name not in KEYS}
+    request = {"prompt": "", **common, **said}
+    kind = request.get("kind", Kind.IMAGE)
+    if kind not in Kind.values:
+        return request, []
+    if not SHAPES[Kind(kind)].takes_model and "model" not in said:
+        request.pop("model", None)  # what holds for all is not for this kind
+    params = said.get("params", {})
+    if not (own and isinstance(params, dict)):
+        return request, []
+    merged, wrong = merge(Kind(kind), own, params)
+    for_all = {} if "params" in said else common.get("params") or {}
+    request["params"] = {**for_all, **merged}
+    return request, wrong
 
 
 def _compare(

@@ -86,7 +86,10 @@ def _clean(
     ):
         errors.append(InvalidRender("prompt", SAY_WHAT[cleaned.get("kind", Kind.IMAGE)]))
     if readable and ("prompt" in cleaned or prompt is MISSING):
-        read("params", _fitting, cleaned["kind"], cleaned.get("prompt"), cleaned["params"])
+        cleaned["params"], wrong = _fitting(
+            cleaned["kind"], cleaned.get("prompt"), cleaned["params"]
+        )
+        errors += wrong
     return cleaned, errors
 
 
@@ -129,15 +132,18 @@ def _reference(reference: Any) -> str | None:
     return name
 
 
-def _fitting(kind: Kind, prompt: str | None, params: dict[str, Any]) -> dict[str, Any]:
-    """The further fields, if they and the prompt are what this kind's request is made of."""
+def _fitting(
+    kind: Kind, prompt: str | None, params: dict[str, Any]
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The further fields, and where they and the prompt are not what this kind is made of."""
     if not prompt:  # if one is needed, that was reported already
         prompt = "any" if bodies.needs_prompt(kind, params) else ""
-    try:
-        return bodies.clean(kind, prompt, params)
-    except bodies.BadField as error:
+    cleaned, wrong = bodies.check(kind, prompt, params)
+    errors = []
+    for error in wrong:
         name = "prompt" if error.of_prompt else f"params.{error.field}"
-        raise InvalidRender(name, str(error)) from None
+        errors.append(InvalidRender(name, str(error)))
+    return cleaned, errors
 
 
 def _workspace(name: Any) -> str:

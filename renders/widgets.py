@@ -1,6 +1,8 @@
-"""What people fill in: JSON with its errors in place, and a kind with what it means."""
+"""What people fill in: JSON with its errors in place, a kind with what it means, and text with
+suggestions.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -46,3 +48,19 @@ class KindChoice(forms.RadioSelect):
             if value in self.prices:
                 option["price"] = self.prices[value]
         return option
+
+
+class Suggesting(forms.TextInput):
+    """Text with suggestions; any other text can be typed too."""
+
+    template_name = "renders/widgets/suggesting.html"
+    offered: Callable[[], Sequence[str]] | None = None
+    """Called only when the widget is shown."""
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        offered = list(self.offered()) if self.offered else []
+        if offered:
+            context["offered"] = offered
+            context["widget"]["attrs"]["list"] = f"suggestions_{name}"
+        return context

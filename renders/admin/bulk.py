@@ -20,7 +20,8 @@ from django.urls import path, reverse
 
 from renders import drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
-from renders.forms import ParamsField, add_workspaces, field_of, new_token
+from renders.forms import ParamsField, add_error_of, add_workspaces, new_token
+from renders.inputs import COLUMNS
 from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
 from renders.sheets import MAX_RENDERS, Sheet
@@ -84,7 +85,10 @@ class AddManyForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         self.initial["token"] = new_token()
-        self.fields["sheet"].help_text += f"The names: {', '.join(request_fields())}."
+        self.fields["sheet"].help_text += (
+            f"The names: {', '.join(request_fields())}; for avatars and avatar videos also "
+            f"{', '.join(COLUMNS)}."
+        )
         add_workspaces(self)
 
     def clean_prompts(self) -> str:
@@ -120,7 +124,7 @@ class AddManyForm(forms.Form):
                 # What a kind needs beside its prompt, each line can say itself.
                 name = error.field.removeprefix("params.")
                 if name == error.field or name in (common["params"] or {}):
-                    self.add_error(field_of(error, self), error.message)
+                    add_error_of(self, error)
         if not self.errors:
             data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
             data["common"] = common
@@ -128,6 +132,14 @@ class AddManyForm(forms.Form):
             if not (self.read.requests or self.read.faults):
                 self.add_error("sheet" if sheet else "prompts", "There is no render in it.")
         return data
+
+
+def _in_words(params: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each field's name and its value, as text or JSON."""
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in params.items()
+    ]
 
 
 def _fieldsets(form: AddManyForm) -> Any:
@@ -201,7 +213,7 @@ class AddMany(admin.ModelAdmin):
             "title": "Add many renders",
             "count": count,
             "rows": [
-                (line, request, json.dumps(request["params"], ensure_ascii=False))
+                (line, request, _in_words(request["params"]))
                 for line, request in sheet.requests[:SHOWN_ROWS]
             ],
             "more_rows": max(0, count - SHOWN_ROWS),

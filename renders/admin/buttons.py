@@ -107,6 +107,9 @@ class RenderButtons(admin.ModelAdmin):
 
     def _links(self, request: HttpRequest, render: RenderJob) -> list[Link]:
         links = []
+        if self.has_add_permission(request) and not render.erased_at:
+            add = reverse("admin:renders_renderjob_add")
+            links.append(Link("New from this", f"{add}?from={render.pk}"))
         if render.retry_of_id:
             links.append(Link("The render that it retries", _change_url(render.retry_of_id)))
         seen = self.get_queryset(request).filter(retry_of=render)

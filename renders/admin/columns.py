@@ -13,6 +13,7 @@ from renders.artifacts import media
 from renders.attention import Reason
 from renders.models import RenderJob
 from renders.templatetags import render_facts as facts
+from renders.titles import title_of
 
 
 class RenderColumns(admin.ModelAdmin):
@@ -58,10 +59,7 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Prompt")
     def short_prompt(self, render: RenderJob) -> str:
-        if render.erased_at:
-            return "Erased"
-        start = getattr(render, "prompt_start", None)
-        return Truncator(render.prompt if start is None else start).chars(80)
+        return Truncator(title_of(render)).chars(80)
 
     @admin.display(description="Added", ordering="created_at")
     def added(self, render: RenderJob) -> SafeString:
@@ -108,8 +106,7 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Prompt")
     def whole_prompt(self, render: RenderJob) -> SafeString:
-        words = "Erased" if render.erased_at else render.prompt
-        return format_html('<p class="renders-prompt">{}</p>', words)
+        return format_html('<p class="renders-prompt">{}</p>', title_of(render))
 
     @admin.display(description="Error")
     def trouble(self, render: RenderJob) -> SafeString:

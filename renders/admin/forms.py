@@ -3,17 +3,13 @@
 from typing import Any
 
 from django import forms
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 
 from renders.forms import ParamsField, TokenForm
-from renders.kinds import EXAMPLES
 from renders.models import RenderJob
 from renders.states import Kind
 from renders.validation import REQUEST_FIELDS
 from renders.widgets import KindChoice
-
-# The style sheet shows the one of the kind that is chosen.
-EXAMPLE = '<span class="for-kind" data-kind="{}">For instance: {}</span>'
 
 
 class RenderAdminForm(TokenForm, forms.ModelForm):
@@ -25,8 +21,8 @@ class RenderAdminForm(TokenForm, forms.ModelForm):
         initial=dict,
         help_text=format_html(
             "Further fields of the request, as a JSON object: <code>{}</code>. "
-            "Which there are, the model decides; Sume refuses what it does not know.",
-            '{"aspect_ratio": "16:9"}',
+            "Available fields depend on the model. Sume refuses what it does not know.",
+            '{"seed": 7}',
         ),
     )
 
@@ -38,8 +34,3 @@ class RenderAdminForm(TokenForm, forms.ModelForm):
         super().__init__(*args, **kwargs)
         if self.initial.get("kind") not in Kind.values:
             self.initial["kind"] = Kind.IMAGE  # the address may ask for anything
-        self.fields["prompt"].help_text = format_html(
-            "{} {}",
-            self.fields["prompt"].help_text,
-            format_html_join(" ", EXAMPLE, EXAMPLES.items()),
-        )

@@ -1,16 +1,17 @@
 """The admin: add a render, look at it, ask for cancel or retry. Nothing is edited or deleted."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 
-from renders import attention, choosing, workspaces
+from renders import access, attention, choosing, kind_fields, workspaces
 from renders.admin.actions import RenderActions
 from renders.admin.bulk import AddMany
 from renders.admin.buttons import RenderButtons
@@ -25,17 +26,18 @@ from renders.admin.filters import (
 from renders.admin.forms import RenderAdminForm
 from renders.admin.listing import ByPeriod, RenderList, RenderPages
 from renders.admin.search import RenderSearch
+from renders.forms import start_of
 from renders.models import RenderJob
 from renders.validation import REQUEST_FIELDS
 
 ORDER = "Order and name"
+ASKED = [*kind_fields.BEFORE, "prompt", *kind_fields.AFTER, *kind_fields.SELDOM, "model", "params"]
 ADD_FIELDSETS: Any = [
-    (None, {"fields": ["token", "kind", "prompt", "model", "params"]}),
+    (None, {"fields": ["token", "kind", *ASKED]}),
     (ORDER, {"fields": ["priority", "reference"]}),
 ]
 FIRST: list[Any] = [("badge", "standing"), "trouble", "pictures", "whole_prompt"]
 FIELDSETS: Any = [
-    ("Request", {"fields": [("kind", "model", "priority"), "params_json", "reference"]}),
     (
         "Who and when",
         {
@@ -119,9 +121,11 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         if not obj.artifacts:
             missing.add("pictures")
         first = [name for name in FIRST if name not in missing]
+        request_facts = ["kind", *(["model"] if obj.model else []), "priority"]
+        asked = ("Request", {"fields": [tuple(request_facts), "params_json", "reference"]})
         if workspaces.several() or obj.workspace != workspaces.DEFAULT:
             first.append("workspace")
-        return [(None, {"fields": first}), *FIELDSETS]
+        return [(None, {"fields": first}), asked, *FIELDSETS]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return flatten_fieldsets(self.get_fieldsets(request, obj)) if obj else []
@@ -141,6 +145,16 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     ) -> HttpResponse:
         extra = {"title": "Add a render", "show_save_and_continue": False}
         return super().add_view(request, form_url, extra | (extra_context or {}))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """`?from=<id>` begins with what another render asks for."""
+        if request.GET.get("from"):
+            try:
+                row = access.visible(request.user, UUID(request.GET["from"]))
+            except ValueError:
+                raise Http404("There is no such render.") from None
+            return start_of(row, request.GET.get("kind", ""))
+        return super().get_changeform_initial_data(request)
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> RenderJob:
         """A valid form has made its render, which is sent once this transaction commits."""

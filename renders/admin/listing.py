@@ -6,13 +6,13 @@ from typing import Any
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
 
 from renders import attention
 from renders.querysets import RenderQuerySet
+from renders.titles import with_openings
 
 # Nobody reads on for longer: filters find what lies further back.
 MOST_COUNTED = 10_000
@@ -71,8 +71,7 @@ class RenderList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows = attention.with_reason(self.result_list)
-        rows = rows.defer("prompt", "params", "request_body", "error_message")
-        self.result_list = rows.annotate(prompt_start=Left("prompt", 100))
+        self.result_list = with_openings(rows.defer("request_body", "error_message"), 100)
 
 
 def _start(moment: datetime, kind: str) -> datetime:

@@ -3,8 +3,9 @@
 from renders import workspaces
 from renders.api import reading
 from renders.api.schemas import NO_NUL, Json, ref
-from renders.bodies import FILLED, LONGEST_SECONDS, SHAPES, SPACE, WORDS_PER_SECOND, Field
+from renders.bodies import LONGEST_SECONDS, SHAPES, WORDS_PER_SECOND, Field
 from renders.conf import conf
+from renders.field_values import FILLED, SPACE
 from renders.kinds import HELP
 from renders.states import Kind
 from renders.validation import AUTO, SAY_WHAT

@@ -15,6 +15,7 @@ from renders.demo.following import Following, has_ended
 from renders.demo.terminal import one_line
 from renders.models import RenderJob
 from renders.states import Status
+from renders.titles import title_of
 
 STYLES = {
     Status.PENDING: "dim",
@@ -54,7 +55,7 @@ class Lines:
                 continue
             self._shown[render.pk] = state
             seconds = time.monotonic() - self._started
-            line = f"{seconds:6.1f} s  {render.status:<10}  {one_line(render.prompt, 60)}"
+            line = f"{seconds:6.1f} s  {render.status:<10}  {one_line(title_of(render), 60)}"
             if render.error_message:
                 line += f"  ({state[1]})"
             self._console.print(Text(line), soft_wrap=True)
@@ -110,7 +111,7 @@ class Board:
             table.add_row(
                 Text(render.status, style=STYLES[Status(render.status)]),
                 Text(render.get_kind_display()),
-                Text(one_line(render.prompt, 200)),
+                Text(one_line(title_of(render), 200)),
                 Text(age(render)),
                 Text(what_happens(render)),
             )

@@ -16,10 +16,12 @@ from renders.destination import Destination
 from renders.media import lacking
 from renders.models import RenderJob
 from renders.states import OUTCOME_UNKNOWN, Status
+from renders.titles import title_of
 
 register = template.Library()
 register.filter(media)
 register.filter(may_add)
+register.filter("headline", title_of)
 
 EVENT_TITLES = {
     "created": "Added",

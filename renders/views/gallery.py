@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from renders.filtering import FilterForm
 from renders.models import RenderJob
 from renders.paging import count_of, page_of
 from renders.templatetags.render_facts import changes_soon
+from renders.titles import title_of, with_openings
 from renders.views.live import Live, for_pollers, part, place
 from renders.views.policy import for_people
 
@@ -34,8 +34,7 @@ class Gallery(Live):
         visible = RenderJob.objects.visible_to(request.user)
         asked = self.filters.apply(visible).select_related("created_by")
         # Prompts can be long; cards show their openings.
-        asked = asked.defer("request_body", "params", "prompt")
-        asked = asked.annotate(opening=Left("prompt", 200))
+        asked = with_openings(asked.defer("request_body"), 200)
         page = page_of(asked, PAGE_SIZE, before=before, after=after)
 
         self.rows: list[Any] = page.rows
@@ -77,7 +76,7 @@ class Gallery(Live):
             where = f"afterend:#{_name('card', row)}"
         yield from self.changed(shown)
         news = [
-            f"{Truncator(row.opening).chars(60)}: {row.get_status_display().lower()}."
+            f"{Truncator(title_of(row)).chars(60)}: {row.get_status_display().lower()}."
             for row in self.rows
             if shown.get(_name("card", row)) != row.status
         ]

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from renders import access
-from renders.forms import RenderForm
+from renders.forms import RenderForm, start_of
 from renders.states import Kind
 from renders.views.policy import for_people
 
@@ -37,13 +37,11 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _start(request: HttpRequest) -> dict[str, Any]:
     """What the fields hold before anything is typed."""
-    start: dict[str, Any] = {}
+    kind = request.GET.get("kind", "")
     if request.GET.get("from"):
         try:
             row = access.visible(request.user, UUID(request.GET["from"]))
         except ValueError:
             raise Http404("There is no such render.") from None
-        start = {name: getattr(row, name) for name in ("prompt", "kind", "model", "params")}
-    if request.GET.get("kind") in Kind.values:
-        start["kind"] = request.GET["kind"]
-    return start
+        return start_of(row, kind)
+    return {"kind": kind} if kind in Kind.values else {}

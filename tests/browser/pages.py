@@ -34,6 +34,7 @@ class Sight:
 
 ADD = "/admin/renders/renderjob/add/"
 ADD_MANY = "/admin/renders/renderjob/add-many/"
+AVATARS = "/admin/renders/avatar/"
 TOKENS = "/admin/renders/apitoken/"
 WRONG_JSON = '{\n  "aspect_ratio": "16:9",\n  "seed": seven\n}'
 
@@ -46,6 +47,14 @@ def send_wrong_json(page: Page) -> None:
         "(area, text) => { area.value = text; area.form.requestSubmit() }", WRONG_JSON
     )
     page.locator(".json-editor-wrong").first.wait_for()
+
+
+def send_wrong_scene(page: Page) -> None:
+    """Fill in an avatar video, and have it refused."""
+    page.get_by_role("textbox", name="Script").fill("Welcome!")
+    page.get_by_role("textbox", name="Scene, as a photo").fill("my kitchen")
+    page.get_by_role("button", name="Render", exact=True).click()
+    page.get_by_text("A public address is needed").wait_for()
 
 
 def preview(page: Page, name: str, text: str) -> None:
@@ -113,6 +122,8 @@ SIGHTS = [
     Sight("gallery-empty", "/renders/", STRANGER),
     Sight("gallery-filtered", "/renders/?kind=avatar&since=2026-01-01", OWNER),
     Sight("new", FORM, OWNER),
+    Sight("new-avatar", FORM + "?kind=avatar", OWNER),
+    Sight("new-avatar-video", FORM + "?kind=avatar_video", OWNER, send_wrong_scene),
     Sight("new-from", FORM + "?from={video}", OWNER),
     Sight("new-refused", FORM, OWNER, send_wrong_json),
     Sight("charts", "/renders/charts/", ADMIN),
@@ -132,6 +143,8 @@ SIGHTS = [
         picture="admin.png",
     ),
     Sight("admin-add", ADD, ADMIN),
+    Sight("admin-add-avatar-video", ADD + "?kind=avatar_video", ADMIN),
+    Sight("admin-avatars", AVATARS, ADMIN, others="#changelist-search"),
     Sight("admin-add-refused", ADD, ADMIN, send_wrong_json),
     Sight("admin-many", ADD_MANY, ADMIN),
     Sight("admin-many-faults", ADD_MANY, ADMIN, preview_faults),

@@ -1,5 +1,7 @@
 """A prompt becomes a picture on the page; however often a button is pressed, once."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
@@ -134,3 +136,49 @@ def test_two_tabs_with_the_same_form_add_one_render(site: Site, admins_page: Pag
 
     expect(second_page.get_by_text("before").first).to_be_visible()
     assert_one_render(site, prompt)
+
+
+SHOWN = """form => [...form.elements].filter(one => one.name && one.type != "hidden"
+  && one.type != "radio" && one.type != "submit" && one.checkVisibility()).map(one => one.name)"""
+AVATAR = ["avatar_handle", "prompt", "image_url", "ethnicity", "sex", "age"]
+CLIP = ["avatar_handle", "prompt", "quality", "scene_prompt", "scene_image_url"]
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
+@pytest.mark.parametrize(
+    ("kind", "label", "fields"),
+    [
+        ("Image", "Prompt", ["prompt"]),
+        ("Video", "Prompt", ["prompt"]),
+        ("Avatar", "Description", AVATAR),
+        ("Avatar video", "Script", CLIP),
+    ],
+)
+def test_the_page_asks_for_what_the_kind_needs_and_for_nothing_else(
+    open_page, owner, kind: str, label: str, fields: list[str], script: bool
+) -> None:
+    page = open_page(owner, java_script_enabled=script)
+    page.goto(FORM)
+    page.get_by_role("radio", name=re.compile(f"^{kind} [A-Z]")).check()
+
+    expect(page.get_by_role("textbox", name=label, exact=True)).to_be_visible()
+    assert page.locator("form.sheet").evaluate(SHOWN) == fields
+
+
+def test_an_avatar_video_is_added_and_what_was_typed_for_a_picture_is_not_sent(
+    site: Site, admins_page: Page, admin
+) -> None:
+    page = admins_page
+    page.goto(FORM)
+    page.locator("summary").click()
+    page.get_by_role("textbox", name="Model").fill("sume/fine")
+    page.get_by_role("radio", name=re.compile("^Avatar video ")).check()
+    page.get_by_role("textbox", name="Avatar", exact=True).fill("@mara")
+    page.get_by_role("textbox", name="Script").fill("Welcome!")
+    page.get_by_role("textbox", name="Scene, described").fill("A bakery")
+    page.get_by_role("button", name="Render", exact=True).click()
+
+    expect(page.get_by_text("Added: avatar video")).to_be_visible()
+    [row] = site.renders(created_by=admin)
+    scene = {"type": "prompt", "prompt": "A bakery"}
+    assert (row.model, row.params) == ("", {"avatar_handle": "mara", "scene": scene})

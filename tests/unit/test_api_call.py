@@ -69,3 +69,10 @@ def test_what_a_terminal_would_hide_is_written_out():
 
     assert r"a\u202eb\u007f" in command
     assert '"params"' not in command and '"priority"' not in command
+
+
+def test_a_kind_without_a_model_names_none():
+    row = RenderJob(prompt="Hi", kind="avatar_video", model="", params={"avatar_handle": "mara"})
+    body = json.loads(run(curl(row, "https://x.example/"))[-1])
+
+    assert body == {"prompt": "Hi", "kind": "avatar_video", "params": {"avatar_handle": "mara"}}

@@ -110,7 +110,7 @@ def test_a_form_says_so_at_its_field_and_a_list_at_its_line(mara, bob):
 
     text = f"{json.dumps({'prompt': 'a fox'})}\n{json.dumps(SPEAKS)}"
     [fault] = drafts.check(text, Layout.JSON_LINES, {}, bob).faults
-    assert (fault.line, fault.field) == (2, "params.avatar_handle")
+    assert (fault.line, fault.field) == (2, "avatar_handle")
 
 
 # --- Whose it is --------------------------------------------------------------------------

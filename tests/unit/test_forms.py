@@ -1,11 +1,15 @@
 """The forms add a render once, and say at its field what is wrong."""
 
+import json
+import re
+
 import pytest
 
+from renders import avatars
 from renders.admin.forms import RenderAdminForm
 from renders.exceptions import InvalidRender
 from renders.forms import RenderForm, new_token
-from renders.models import RenderJob
+from renders.models import Avatar, RenderJob
 from renders.services import cancel_render, create_render, retry_once
 from renders.validation import parse_json
 
@@ -116,7 +120,7 @@ def test_a_reference_of_ones_own_with_another_request_is_refused_at_its_field(an
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("prompt", "   ", "This field is required."),
+        ("prompt", "   ", "Say what the picture or clip should show."),
         ("prompt", "x" * 20_001, "Longer than 20,000 characters."),
         ("params", '{"seed": 7,}', "Not valid JSON at line 1, column 1"),
         ("params", "[1]", "A JSON object is needed"),
@@ -195,3 +199,170 @@ def test_a_running_render_is_not_retried(ann):
 def test_json_errors_name_line_and_column():
     with pytest.raises(ValueError, match=r"line 2, column 7"):
         parse_json('{"a": 1,\n "b": x}')
+
+
+# --- Fields of one kind's own -------------------------------------------------------------
+
+both = pytest.mark.parametrize("make_form", [page_form, admin_form])
+PHOTO = "https://example.com/mara.png"
+SPEAKS = {"kind": "avatar_video", "prompt": "Hello!", "avatar_handle": "@mara"}
+
+
+@pytest.fixture
+def mara(ann):
+    return Avatar.objects.create(handle="mara", owner=ann)
+
+
+def valid(form):
+    assert form.is_valid(), form.errors
+    return form.made
+
+
+@both
+def test_the_fields_of_the_kind_become_the_requests_further_fields(ann, mara, make_form):
+    filled = {"quality": "max", "scene_prompt": "A bakery", "product_image": PHOTO, "title": "Hi"}
+    row = valid(make_form(ann, **SPEAKS, **filled, params='{"locale": "de"}', model="sume/x"))
+
+    assert row.params == {
+        "locale": "de",
+        "avatar_handle": "mara",
+        "quality": "max",
+        "scene": {"type": "prompt", "prompt": "A bakery"},
+        "product_image": PHOTO,
+        "title": "Hi",
+    }
+    assert row.model == ""
+
+
+def test_an_avatar_needs_no_prompt_where_a_photo_or_props_say_what(ann):
+    props = {"ethnicity": "White", "sex": "female", "age": "35"}
+    photo = valid(page_form(ann, kind="avatar", prompt="", avatar_handle="a", image_url=PHOTO))
+    other = page_form(ann, kind="avatar", prompt="", avatar_handle="b", token=new_token(), **props)
+
+    assert photo.params == {"avatar_handle": "a", "image_url": PHOTO}
+    assert valid(other).params == {"avatar_handle": "b", **props, "age": 35}
+
+
+@both
+def test_what_is_hidden_and_filled_for_another_kind_is_ignored(ann, make_form):
+    others = {"avatar_handle": "two words", "age": "old", "quality": "best", "image_url": "x"}
+
+    assert valid(make_form(ann, **others)).params == {}
+
+
+@both
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("avatar_handle", {"avatar_handle": ""}),
+        ("avatar_handle", {"avatar_handle": "two words"}),
+        ("avatar_handle", {"avatar_handle": "nora"}),
+        ("avatar_handle", {"params": '{"avatar_handle": "mara"}'}),
+        ("quality", {"quality": "best"}),
+        ("scene_image_url", {"scene_image_url": "a kitchen"}),
+        ("scene_image_url", {"scene_prompt": "A kitchen", "scene_image_url": PHOTO}),
+        ("scene_prompt", {"params": '{"scene": 7}'}),
+        ("aspect_ratio", {"aspect_ratio": "wide"}),
+        ("title", {"title": "Hi", "params": '{"title": "Ho"}'}),
+        ("params", {"params": '{"resolution": "1080p"}'}),
+        ("params", {"params": '{"script": "Hello"}'}),
+        ("prompt", {"prompt": ""}),
+    ],
+)
+def test_an_error_of_a_kinds_own_field_shows_there(
+    ann, mara, django_user_model, make_form, field, changes
+):
+    Avatar.objects.create(handle="nora", owner=django_user_model.objects.create_user("nora"))
+    form = make_form(ann, **{**SPEAKS, **changes})
+
+    assert not form.is_valid()
+    assert list(form.errors) == [field]
+    assert not RenderJob.objects.exists()
+
+
+def test_a_field_that_is_given_twice_is_told_in_words(ann, mara):
+    form = page_form(ann, **SPEAKS, params='{"avatar_handle": "mara"}')
+
+    assert form.errors["avatar_handle"] == [
+        "params has avatar_handle too. Give it in one place only."
+    ]
+
+
+def test_more_opens_for_a_seldom_field_that_is_wrong_or_filled(ann, mara):
+    assert not page_form(ann, **SPEAKS, params="{}").more_open
+    assert page_form(ann, **SPEAKS, aspect_ratio="wide").more_open
+    assert page_form(ann, **SPEAKS, title="Hi").more_open
+    assert not page_form(ann, title="Hi", params="{}").more_open  # of another kind
+
+
+@pytest.mark.parametrize("where", ["page", "admin"])
+def test_a_form_begins_with_the_fields_of_another_render(ann, where):
+    params = {
+        "avatar_handle": "mara",
+        "scene": {"type": "photo", "image_url": PHOTO},
+        "quality": "ultra",
+        "locale": "de",
+    }
+    initial = {"kind": "avatar_video", "params": params}
+    if where == "page":
+        form = RenderForm(user=ann, initial=initial)
+    else:
+        form = RenderAdminForm(initial=initial)
+
+    assert form["avatar_handle"].value() == "mara"
+    assert form["scene_image_url"].value() == PHOTO
+    assert json.loads(form["params"].value()) == {"quality": "ultra", "locale": "de"}  # no choices
+
+
+def test_the_prompt_is_called_what_it_is_for_the_kind(ann):
+    html = str(RenderForm(user=ann)["prompt"].label_tag())
+
+    assert re.findall(r'data-kinds="([\w ]+)">(\w+)<', html) == [
+        ("image video", "Prompt"),
+        ("avatar", "Description"),
+        ("avatar_video", "Script"),
+    ]
+
+
+# --- Avatars that are offered -------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How often Sume is asked for its list."""
+    calls = []
+    monkeypatch.setattr(avatars, "_asked", lambda *args: calls.append(args) or ["mara", "nora"])
+    avatars.forget()
+    yield calls
+    avatars.forget()
+
+
+def offered(form):
+    return re.findall('<option value="(\\w+)">', str(form["avatar_handle"]))
+
+
+def test_ready_avatars_are_offered_and_any_other_text_can_be_typed(ann, mara, asked):
+    Avatar.objects.create(handle="nora")
+    Avatar.objects.create(handle="olga", owner=ann)
+    form = RenderForm(user=ann, initial={"kind": "avatar_video"})
+
+    assert offered(form) == ["mara"]  # nora is somebody else's, olga is not ready
+    assert offered(form) == ["mara"] and len(asked) == 1
+    assert 'list="suggestions_avatar_handle"' in str(form["avatar_handle"])
+    assert str(form["avatar_handle"]).startswith('<input type="text"')
+
+
+def test_sume_is_not_asked_for_a_picture_or_where_the_form_is_not_shown(ann, mara, asked):
+    assert offered(RenderForm(user=ann)) == ["mara"]  # from our own table
+    assert page_form(ann, **SPEAKS).is_valid()
+
+    assert asked == []
+
+
+def test_without_the_list_the_field_still_works(ann, monkeypatch):
+    monkeypatch.setattr(avatars, "_asked", lambda *args: None)
+    form = RenderForm(user=ann, initial={"kind": "avatar_video"})
+
+    assert "<datalist" not in str(form["avatar_handle"]) and "list=" not in str(
+        form["avatar_handle"]
+    )

@@ -1,5 +1,7 @@
 """Many requests in one text: what is read, and what is said where something is wrong."""
 
+import json
+
 import pytest
 
 from renders import sheets
@@ -127,7 +129,9 @@ def test_a_line_that_is_no_request_is_named():
         "Line 2: Not valid JSON at line 1, column 11: Expecting ':' delimiter.",
         'Line 3: A JSON object is needed: {"prompt": "A boat"}.',
         "Line 4: Unknown fields: 'size'. "
-        "Known are: prompt, kind, model, params, priority, reference.",
+        "Known are: prompt, kind, model, params, priority, reference, avatar_handle, image_url, "
+        "ethnicity, sex, age, quality, scene_prompt, scene_image_url, product_image, aspect_ratio, "
+        "title, resolution.",
         "Line 5, prompt: Text is needed.",
         "Line 6, prompt: Say what the picture or clip should show.",
     ]
@@ -184,3 +188,87 @@ def test_other_encodings_are_refused_with_what_to_do(data, words):
 
 def test_a_byte_order_mark_is_no_text():
     assert decode("\ufeffprompt".encode()) == "prompt"
+
+
+# --- Fields of one kind's own -------------------------------------------------------------
+
+PHOTO = "https://example.com/mara.png"
+
+
+def test_the_kinds_own_fields_may_be_columns():
+    text = (
+        "prompt,kind,avatar_handle,image_url,ethnicity,sex,age,scene_prompt,quality,params\n"
+        f",avatar,@mara,{PHOTO},,,,,,\n"
+        ",avatar,nora,,White,male, 42 ,,,\n"
+        'Hello!,avatar_video,mara,,,,,A bakery,max,"{""locale"": ""de""}"\n'
+        "a fox,,,,,,,,,\n"
+    )
+    requests = [request for _, request in found(text)]
+
+    assert [request["params"] for request in requests] == [
+        {"avatar_handle": "mara", "image_url": PHOTO},
+        {"avatar_handle": "nora", "ethnicity": "White", "sex": "male", "age": 42},
+        {
+            "locale": "de",
+            "avatar_handle": "mara",
+            "scene": {"type": "prompt", "prompt": "A bakery"},
+            "quality": "max",
+        },
+        {},
+    ]
+    assert [request["model"] for request in requests] == ["", "", "", "sume/auto"]
+
+
+def test_in_json_they_stand_beside_params_or_inside():
+    scene = {"type": "photo", "image_url": PHOTO}
+    base = {"prompt": "Hello!", "kind": "avatar_video"}
+    lines = [
+        {**base, "avatar_handle": "mara", "scene": scene, "resolution": "720p"},
+        {**base, "params": {"avatar_handle": "mara", "scene": scene, "resolution": "720p"}},
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    [(_, first), (_, second)] = found(text, Layout.JSON_LINES)
+
+    assert first == second
+
+
+def test_what_a_line_says_itself_counts_more_than_what_holds_for_all():
+    common = {"kind": "avatar_video", "model": "sume/x", "params": {"avatar_handle": "nora"}}
+    sheet = read("prompt,avatar_handle\na,mara\nb,\n", Layout.TABLE, common)
+
+    assert sheet.faults == []
+    assert [one["params"]["avatar_handle"] for _, one in sheet.requests] == ["mara", "nora"]
+
+
+def test_a_wrong_field_is_told_with_its_line_and_column():
+    text = (
+        "prompt,kind,avatar_handle,age,quality,scene_prompt,scene_image_url,params\n"
+        "a,avatar_video,,,,,,\n"
+        "a,avatar_video,mara,,best,,,\n"
+        ",avatar,mara,old,,,,\n"
+        "a,image,mara,,,,,\n"
+        f"a,avatar_video,mara,,,x,{PHOTO},\n"
+        "a,avatar_video,mara,,,,kitchen,\n"
+        'a,avatar_video,mara,,,,,"{""avatar_handle"": ""mara""}"\n'
+        ",avatar,mara,,,,,\n"
+    )
+
+    assert [fault.split(": ")[0] for fault in faults(text)] == [
+        "Line 2, avatar_handle",
+        "Line 3, quality",
+        "Line 4, age",
+        "Line 4, ethnicity",
+        "Line 5, avatar_handle",
+        "Line 6, scene_image_url",
+        "Line 7, scene_image_url",
+        "Line 8, avatar_handle",
+        "Line 9, prompt",
+    ]
+    assert "avatar_handle is not part of a request of kind image." in faults(text)[4]
+    assert "Give this or Scene, described, not both." in faults(text)[5]
+
+
+def test_a_model_that_a_line_names_itself_is_refused_where_the_kind_has_none():
+    [fault] = faults("prompt,kind,avatar_handle,model\na,avatar_video,mara,sume/x\n")
+
+    assert fault.startswith("Line 2, model: A request of kind avatar_video names no model")

@@ -213,3 +213,16 @@ def test_a_priority_within_bounds_is_accepted(priority):
 def test_a_json_object_of_modest_size_is_accepted_as_it_is(params):
     assert clean_params(params) == params
     assert json.loads(json.dumps(params)) == params
+
+
+def test_every_field_of_a_kind_that_is_wrong_is_told():
+    params = {"quality": "best", "aspect_ratio": "wide", "script": "x"}
+    fields = {"prompt": "", "kind": "avatar_video", "params": params}
+
+    assert [error.field for error in request_errors(fields)] == [
+        "prompt",
+        "params.script",
+        "params.avatar_handle",
+        "params.quality",
+        "params.aspect_ratio",
+    ]

@@ -1,6 +1,7 @@
 """The widgets: plain fields without their script, and what the script needs."""
 
 import re
+from pathlib import Path
 
 from django import forms
 from django.contrib.staticfiles import finders
@@ -50,3 +51,14 @@ def test_each_kind_is_a_choice_with_its_help():
     assert re.findall(r'value="(\w+)"[^>]*checked', html) == ["video"]
     assert all(text in html for text in HELP.values())
     assert html.count("<label") == len(Kind)
+
+
+def test_the_style_sheet_hides_what_is_not_for_the_chosen_kind():
+    css = Path(finders.find("renders/kinds.css")).read_text()
+
+    for kind in Kind:
+        chosen = f'form:has([name="kind"][value="{kind}"]:checked)'
+        assert f'{chosen} .for-kind:not([data-kinds~="{kind}"])' in css
+        assert f':has([data-kinds]:not([data-kinds~="{kind}"], .for-kind))' in css
+    for sheet in ("admin.css", "renders.css"):
+        assert '@import url("kinds.css")' in Path(finders.find(f"renders/{sheet}")).read_text()

@@ -1,7 +1,9 @@
 """`manage.py render`: create renders and follow them. A worker must be running."""
 
 import argparse
+import json
 import math
+import shlex
 import sys
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.db import DatabaseError
 from django.urls import NoReverseMatch, reverse
 from rich.text import Text
 
+from renders.bodies import FIELDS, SHAPES, needs_prompt
 from renders.demo.board import board_on
 from renders.demo.following import PATIENCE_SECONDS, End, Following, did_as_asked
 from renders.demo.summary import outcome, total_cost
@@ -20,8 +23,10 @@ from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.services import create_renders
 from renders.states import Kind
-from renders.validation import parse_json
+from renders.titles import title_of
+from renders.validation import SAY_WHAT, parse_json
 
+HANDLE = "avatar_handle"
 NOT_AS_ASKED = 1
 USAGE = 2
 NO_END = 3
@@ -36,10 +41,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "prompts", nargs="+", help="what each picture or clip should show; - reads one a line"
+            "prompts",
+            nargs="*",
+            metavar="prompt",
+            help="what each picture or clip should show, what the avatar looks like, or what it "
+            "says; - reads one a line; none for an avatar from a photo or from props",
         )
         parser.add_argument("--kind", choices=Kind.values, default=Kind.IMAGE.value)
-        parser.add_argument("--model", default="sume/auto", help="Sume's name of the model")
+        parser.add_argument("--model", help="Sume's name of the model (default: sume/auto)")
+        parser.add_argument(
+            "--avatar", metavar="HANDLE", help="the avatar that is made, or that speaks"
+        )
         parser.add_argument(
             "--param",
             action="append",
@@ -73,7 +85,7 @@ class Command(BaseCommand):
         following = Following(self.create(options))
         if options["no_follow"]:
             for render in following.renders:
-                self.line(f"{page_of(render)}  {one_line(render.prompt, 60)}")
+                self.line(f"{page_of(render)}  {one_line(title_of(render), 60)}")
             return
         try:
             status = self.follow(following, options)
@@ -85,15 +97,21 @@ class Command(BaseCommand):
 
     def create(self, options: dict[str, Any]) -> list[RenderJob]:
         """Store all renders, or none and say why."""
+        kind, params = Kind(options["kind"]), params_of(options)
         prompts = [text for given in options["prompts"] for text in expanded(given)]
+        if not options["prompts"] and not needs_prompt(kind, params):
+            prompts = [""]
         if not prompts:
-            raise CommandError("There is no prompt in the input.", returncode=USAGE)
+            words = "There is no prompt in the input."
+            if not options["prompts"]:
+                words = told(InvalidRender("prompt", SAY_WHAT[kind]))
+            raise CommandError(words, returncode=USAGE)
         if options["reference"] and len(prompts) > 1:
             raise CommandError("--reference names one render: give one prompt.", returncode=USAGE)
         fields = {
-            "kind": options["kind"],
-            "model": options["model"],
-            "params": dict(options["param"]),
+            "kind": kind,
+            **({} if options["model"] is None else {"model": options["model"]}),
+            "params": params,
             "priority": options["priority"],
             "reference": options["reference"],
             "workspace": options["workspace"],
@@ -102,7 +120,7 @@ class Command(BaseCommand):
             user = find_user(options["user"])
             return create_renders([{**fields, "prompt": text} for text in prompts], user=user)
         except InvalidRender as error:
-            raise CommandError(str(error), returncode=USAGE) from None
+            raise CommandError(told(error), returncode=USAGE) from None
         except DatabaseError as error:
             raise CommandError(
                 f"The database is not ready ({type(error).__name__}). Check DATABASE_URL, and "
@@ -115,7 +133,9 @@ class Command(BaseCommand):
         with exit_on_sigterm(), board_on(self.console) as board:
             end = following.until_end(board.show, timeout=options["timeout"])
         for render in following.renders:
-            self.line(f"{render.status:<10} {one_line(render.prompt, 40):<40}  {outcome(render)}")
+            self.line(
+                f"{render.status:<10} {one_line(title_of(render), 40):<40}  {outcome(render)}"
+            )
         self.line(total_cost(following.renders))
         if following.deleted:
             self.line(f"{following.deleted} of them were deleted meanwhile.")
@@ -133,6 +153,42 @@ class Command(BaseCommand):
     def line(self, text: str) -> None:
         """One line of output, never cut."""
         self.console.print(Text(text), soft_wrap=True)
+
+
+def params_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The further fields of the request. Raises `CommandError`."""
+    params = dict(options["param"])
+    if options["avatar"] is None:
+        return params
+    kinds = [str(kind) for kind, shape in SHAPES.items() if HANDLE in shape.fields]
+    if options["kind"] not in kinds:
+        raise CommandError(f"--avatar is for --kind {' or '.join(kinds)}.", returncode=USAGE)
+    if HANDLE in params:
+        raise CommandError(f"Give --avatar or --param {HANDLE}, not both.", returncode=USAGE)
+    return {**params, HANDLE: options["avatar"]}
+
+
+def told(error: InvalidRender) -> str:
+    """What is wrong, and by which option a field of one kind's own is given."""
+    own = error.field.removeprefix("params.")
+    if own == error.field or own not in FIELDS:
+        photo = f" Give one, or --param image_url={example('image_url')}."
+        return str(error) + photo * (error.message == SAY_WHAT[Kind.AVATAR])
+    option = "--avatar HANDLE" if own == HANDLE else f"--param {own}={example(own)}"
+    return f"{own}: {error.message} Give {option}."
+
+
+def example(name: str) -> str:
+    """What a field of one kind's own may look like, as it is typed into a shell."""
+    field = next(shape.fields[name] for shape in SHAPES.values() if name in shape.fields)
+    if field.typed == "number":
+        return "NUMBER"
+    value: Any = field.choices[0] if field.choices else "…"
+    value = "https://…" if field.typed == "url" else value
+    for part in field.parts.values():
+        value = {**part.fixed, part.key: "…"}
+        break
+    return shlex.quote(json.dumps(value, ensure_ascii=False))
 
 
 def worker() -> str:

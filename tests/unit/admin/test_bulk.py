@@ -307,3 +307,16 @@ def test_who_may_only_add_is_led_to_the_gallery(client, django_user_model):
 
     assert added.redirect_chain[-1][0] == "/renders/"
     assert "1 render added." in added.text
+
+
+def test_fields_of_one_kinds_own_are_columns_and_shown(site):
+    text = "prompt,kind,avatar_handle,image_url\n,avatar,@mara,https://example.com/a.png\n"
+    shown = preview(site, file=text)
+
+    assert "<div>avatar_handle: mara</div><div>image_url: https://example.com/a.png</div>" in (
+        shown.text
+    )
+    site.post(address(shown))
+    row = RENDERS.get()
+    assert (row.prompt, row.model, row.params["avatar_handle"]) == ("", "", "mara")
+    assert "Line 2, image_url" in preview(site, file=text.replace("https", "http")).text

@@ -1,5 +1,6 @@
 """The admin adds renders through the services, once, and edits and deletes none."""
 
+import json
 import re
 from unittest import mock
 
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
 
-from renders import services
+from renders import kind_fields, services
 from renders.kinds import EXAMPLES, HELP
 from renders.models import RenderEvent, RenderJob
 from renders.services import create_render
@@ -183,7 +184,7 @@ def test_only_the_request_can_be_given(site):
     form = site.get(ADD).context["adminform"].form
     shown = {"token", "kind", "prompt", "model", "params", "priority", "reference"}
 
-    assert set(form.fields) == shown
+    assert set(form.fields) - {*kind_fields.FORM_KINDS} == shown - {"model"}
 
 
 def test_who_may_only_add_is_led_to_the_render(client, django_user_model):
@@ -268,3 +269,38 @@ def test_a_hundred_rows_take_as_many_queries_as_one(
 
 def test_events_have_no_admin_of_their_own():
     assert not admin.site.is_registered(RenderEvent)
+
+
+# --- Kinds with fields of their own -------------------------------------------------------
+
+MARA = {"avatar_handle": "mara", "image_url": "https://example.com/mara.png"}
+
+
+def test_the_admin_begins_with_what_another_render_asks_for(site, admin_user):
+    row = create_render("", user=admin_user, kind="avatar", params={**MARA, "locale": "de"})
+    link = f"{ADD}?from={row.pk}"
+    assert f'href="{link}"' in site.get(f"{LIST}{row.pk}/change/").text
+    form = site.get(link).context["adminform"].form
+
+    assert form["kind"].value() == "avatar"
+    assert form["avatar_handle"].value() == "mara"
+    assert form["image_url"].value() == MARA["image_url"]
+    assert json.loads(form["params"].value()) == {"locale": "de"}
+    assert site.get(f"{ADD}?from=boat").status_code == 404
+    assert site.get(f"{ADD}?from={'0' * 32}").status_code == 404
+
+
+def test_a_kind_is_added_by_its_fields(site):
+    site.post(ADD, filled(site, kind="avatar", prompt="", **MARA, quality="best"))
+    row = RenderJob.objects.get()
+
+    assert (row.kind, row.prompt, row.model, row.params) == ("avatar", "", "", MARA)
+
+
+def test_an_avatar_without_a_prompt_has_a_title_and_no_model(site):
+    row = create_render("", kind="avatar", params=MARA)
+    page = site.get(f"{LIST}{row.pk}/change/").text
+
+    assert "@mara, from a photo" in page and "@mara, from a photo" in site.get(LIST).text
+    assert "field-model" not in page
+    assert "field-model" in site.get(f"{LIST}{create_render('A boat').pk}/change/").text

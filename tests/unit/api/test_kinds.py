@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from renders.api.document import document
 from renders.api.examples import REQUESTS
 from renders.api.requests import request_schemas
-from renders.bodies import FILLED, SHAPES, SPACE
+from renders.bodies import SHAPES
+from renders.field_values import FILLED, SPACE
 from renders.models import Avatar, RenderJob
 from renders.services import create_render
 from renders.states import Kind

@@ -1,4 +1,5 @@
 import io
+import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -177,3 +178,55 @@ def test_a_database_that_is_not_ready_is_told(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(CommandError, match=r"manage\.py migrate") as caught:
         render("a")
     assert caught.value.returncode == 2
+
+
+# --- Kinds with fields of their own -------------------------------------------------------
+
+PHOTO = """image_url="https://example.com/a.png\""""
+
+
+def test_the_avatar_has_an_option_of_its_own() -> None:
+    render("Hello!", "--kind", "avatar_video", "--avatar", "@mara", no_follow=True)
+    job = RenderJob.objects.get()
+
+    assert (job.model, job.params) == ("", {"avatar_handle": "mara"})
+
+
+def test_an_avatar_from_a_photo_needs_no_prompt() -> None:
+    arguments = ["--kind", "avatar", "--avatar", "mara", "--param", PHOTO]
+    _, out = render(*arguments, no_follow=True)
+
+    assert RenderJob.objects.get().prompt == ""
+    assert "@mara, from a photo" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "prompt: Say what the picture or clip should show"),
+        (["--kind", "avatar", "--avatar", "a"], "or --param image_url='\"https://…\"'."),
+        (["--kind", "avatar", "--avatar", "a", ""], "or --param image_url='\"https://…\"'."),
+        (["a", "--kind", "avatar_video"], "Give --avatar HANDLE."),
+        (["a", "--kind", "avatar", "--avatar", "x y"], "Give --avatar HANDLE."),
+        (["a", "--avatar", "mara"], "--avatar is for --kind avatar or avatar_video."),
+        (
+            ["a", "--kind", "avatar", "--avatar", "a", "--param", 'avatar_handle="b"'],
+            "Give --avatar or --param avatar_handle, not both.",
+        ),
+        (
+            ["--kind", "avatar", "--avatar", "a", "--param", 'sex="male"'],
+            "Give --param ethnicity='\"Asian\"'.",
+        ),
+        (
+            ["a", "--kind", "avatar_video", "--avatar", "a", "--param", "scene=7"],
+            """Give --param scene='{"type": "prompt", "prompt": "…"}'.""",
+        ),
+        (["a", "--kind", "avatar", "--avatar", "a", "--model", "m"], "names no model"),
+    ],
+)
+def test_what_is_missing_is_told_with_the_option_that_gives_it(
+    arguments: list[str], words: str
+) -> None:
+    with pytest.raises(CommandError, match=re.escape(words)):
+        render(*arguments)
+    assert not RenderJob.objects.exists()

@@ -1,10 +1,12 @@
 """The form adds a render once, keeps what was typed, and begins as it is asked to."""
 
+import json
 import re
 
 import pytest
 from django.test import Client
 
+from renders import kind_fields
 from renders.kinds import HELP
 from renders.models import RenderJob
 from renders.services import create_render
@@ -120,3 +122,22 @@ def test_strangers_add_nothing(client):
 
     assert response.headers["Location"].startswith("/accounts/login/")
     assert RenderJob.objects.count() == 0
+
+
+def test_an_avatar_is_a_start_also_for_its_video(page, ann):
+    params = {"avatar_handle": "mara", "image_url": "https://example.com/a.png", "locale": "de"}
+    row = create_render("", user=ann, kind="avatar", params=params)
+    same, video = (page.get(f"{NEW}?from={row.pk}{more}") for more in ("", "&kind=avatar_video"))
+
+    assert same.context["form"]["image_url"].value() == params["image_url"]
+    assert video.context["form"]["avatar_handle"].value() == "mara"
+    assert json.loads(video.context["form"]["params"].value()) == {"locale": "de"}
+    assert re.search('value="avatar_video"[^>]* checked', video.text)
+
+
+def test_every_field_of_a_kind_is_on_the_page_once_and_says_whose_it_is(page):
+    html = page.get(NEW).text
+
+    for name, kinds in kind_fields.FORM_KINDS.items():
+        assert len(re.findall(f'name="{name}"', html)) == 1
+        assert re.search(f'name="{name}"[^>]* data-kinds="{" ".join(kinds)}"', html), name
