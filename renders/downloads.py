@@ -81,8 +81,9 @@ def download(
     in seconds for the whole, redirects included. Raises `LinkExpired` where a fresh URL may help,
     `MediaError` otherwise, and whatever the target raises.
     """
+    url = Link(url)  # so that no frame of a traceback holds the plain text
     encodings: list[str] = []
-    failure = _transfer(Link(url), target, timeout, max_bytes, private, encodings)
+    failure = _transfer(url, target, timeout, max_bytes, private, encodings)
     if failure:
         raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
     return ", ".join(encodings)
