@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from renders import services
+from renders import references, services
 from renders.exceptions import InvalidRender
 from renders.models import RenderEvent, RenderJob
 from renders.states import Kind, Status
@@ -95,6 +95,7 @@ def test_many_renders_take_few_statements_and_messages(
         {"prompt": "a fox", "reference": f"fox-{number}" if named else None}
         for number in range(count)
     ]
+    references.installation_id()  # another test may have flushed it
     with committed(), django_assert_max_num_queries(most):
         renders = services.create_renders(requests)
 
