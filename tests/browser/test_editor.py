@@ -12,7 +12,7 @@ def test_it_marks_the_line_that_is_wrong_and_lets_go_of_the_keyboard(
     page = owners_page
     page.goto(FORM)
     page.get_by_text("More", exact=True).click()
-    editor = page.get_by_role("textbox", name="Params")
+    editor = page.get_by_role("textbox", name="Further fields")
     marked = page.locator(".json-editor-lines .json-editor-wrong")
 
     editor.fill(WRONG_JSON)
