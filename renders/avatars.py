@@ -27,7 +27,7 @@ _listed: dict[str, tuple[float, list[str] | None]] = {}
 def note(render: RenderJob) -> None:
     """Keep whose avatar this is, once it is made; call it where that is noted."""
     if render.kind == Kind.AVATAR and (handle := render.params.get("avatar_handle")):
-        # Somebody who had the handle before keeps it.
+        # An earlier owner of the handle keeps it.
         Avatar.objects.bulk_create(
             [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
             ignore_conflicts=True,

@@ -129,7 +129,7 @@ def _span(gate: Gate, error: SumeError, now: datetime) -> float:
             return max(SHORTEST_PAUSE_SECONDS, error.retry_after)
         lately = now - timedelta(seconds=conf.MAX_PAUSE_SECONDS)
         if gate.paused_until and gate.paused_until < lately:
-            gate.back_offs = 0  # it was another outage
+            gate.back_offs = 0  # that was an earlier outage
         gate.back_offs += not (again and gate.back_offs)
         return back_off(gate.back_offs, base=BACK_OFF_SECONDS, longest=conf.MAX_PAUSE_SECONDS)
     gate.refusals += not (again and gate.refusals)

@@ -58,7 +58,7 @@ def learn(render: RenderJob, answer: Answer, now: datetime) -> Goes | Ends:
 
 def _failed(render: RenderJob, error: SumeError, now: datetime) -> Goes | Ends:
     missing = isinstance(error, NotFound)
-    # Other failures in between do not tell that it is there: only a good read does.
+    # Other failures in between prove nothing: only a successful read resets the grace.
     since = render.not_found_since or (now if missing else None)
     if missing and since and (now - since).total_seconds() > conf.NOT_FOUND_GRACE_SECONDS:
         return Ends(

@@ -60,9 +60,9 @@ def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
 
 
 def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
-    """Whether a row was made by this cleaned request of this user's.
+    """True if this user's cleaned request is the one that made the row.
 
-    One that was pruned or erased is taken to be, since nobody can tell any more.
+    A pruned or erased row counts as the same: its request is no longer stored.
     """
     if render.erased_at:
         return True
@@ -72,12 +72,12 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
     asked = {name: request[name] for name in told}
     same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)
     owner = getattr(user, "pk", None)
-    # As text: whoever has an id from elsewhere may hold it as such.
+    # Compared as text: a caller may pass the id as a string.
     return same and str(render.created_by_id) == str(owner)
 
 
 def canonical(value: Any) -> str:
-    """JSON that is the same for values that mean the same, whichever database held them."""
+    """JSON text that is equal for equal values, regardless of the database they come from."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 
 
@@ -112,7 +112,7 @@ def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
                 RenderJob.objects.bulk_create([row for row in renders if row.pk not in known])
         except IntegrityError:
             if _known_of(renders).keys() <= known.keys():
-                raise  # it was not that somebody else has just stored one of them
+                raise  # another fault: no other caller has just stored one of them
         else:
             return [known.get(row.pk, row) for row in renders]
 

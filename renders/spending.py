@@ -22,7 +22,7 @@ from renders.states import IN_FLIGHT, Status
 from renders.workspaces import MICROS, Workspace
 
 CODE = "budget_spent"
-# Not made, and yet not free: Sume has taken the money, or nobody knows whether it has.
+# Failed or canceled, but not free: Sume captured the money, or the cost is unknown.
 NOT_FREE = Q(status__in=[Status.FAILED, Status.CANCELED]) & ~Q(cost_usd_micros=0)
 # A quick look, by those who hold no lock, may be so old.
 LOOK_SECONDS = 2.0

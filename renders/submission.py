@@ -125,8 +125,8 @@ def _client_for(render: RenderJob, claim: Claim, sume: Clients) -> SumeClient:
 def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
     """The claimed row with its request fixed: what was once sent is what is sent again.
 
-    None if the claim is lost: its worker was taken for dead, and whoever claims it next sends it.
-    Raises `BadField` where no request can be made of the row: it is of an older release.
+    None if the claim was lost: the sweep took it back, and the next claimer sends it. Raises
+    `BadField` if the row, stored by an older release, cannot be sent.
     """
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
@@ -188,7 +188,7 @@ def _webhook_wait(render: RenderJob) -> float:
 
 
 def _known_after_all(render_id: UUID, now: datetime, facts: dict[str, Any]) -> bool:
-    """Take a late answer for a row that ended without a known outcome: here it is."""
+    """Accept a late answer for a row that had failed with an unknown outcome; True if it did."""
     with transaction.atomic():
         # The lock is that of a retry, which would have a key of its own.
         RenderJob.objects.select_for_update(no_key=True).filter(pk=render_id).first()

@@ -95,7 +95,7 @@ class RenderResend(ApiView):
     """`/api/renders/<id>/resend/`."""
 
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
-        """Send a render again with its own key, where nobody knows whether Sume has it."""
+        """Send a render of unknown outcome again, with its own key."""
         render = _one(request, pk)
         if not access.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not send it again.")

@@ -131,7 +131,7 @@ def can_retry(render: RenderJob) -> bool:
 
 @register.filter
 def can_resend(render: RenderJob) -> bool:
-    """Whether nobody knows if Sume has it, so that it may be sent again with its own key."""
+    """True if its outcome at Sume is unknown: it can be sent again with its own key."""
     unknown = render.status == Status.FAILED and render.error_code == OUTCOME_UNKNOWN
     return unknown and bool(render.request_body) and not render.erased_at
 

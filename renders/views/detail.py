@@ -91,7 +91,7 @@ def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_people
 @require_POST
 def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Send a render again with its own key, where nobody knows whether Sume has it."""
+    """Send a render of unknown outcome again, with its own key."""
     row = access.visible(request.user, pk)
     if not access.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not send it again.")
