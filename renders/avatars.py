@@ -1,4 +1,4 @@
-"""Who may have which avatar speak: a face is personal.
+"""Which avatars a user may use in avatar videos: a face is personal.
 
 An avatar that was made here is its owner's. Staff may use each of them, and release one to
 everybody. The site's own code decides for itself.
@@ -6,17 +6,19 @@ everybody. The site's own code decides for itself.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from renders import budget, choosing, workspaces
 from renders.client import SumeClient
 from renders.exceptions import InvalidRender, SumeError
+from renders.field_values import handle as read_handle
 from renders.models import Avatar, RenderJob
 from renders.queries import sees_all
 from renders.states import Kind
 
 FIELD = "params.avatar_handle"
-# A page waits for Sume's list no longer than this, and asks no more often.
+# The time-out of Sume's list, and how long it is cached.
 TIMEOUT_SECONDS = 3.0
 KEPT_SECONDS = 60.0
 MOST = 100
@@ -25,8 +27,12 @@ _listed: dict[str, tuple[float, list[str] | None]] = {}
 
 
 def note(render: RenderJob) -> None:
-    """Keep whose avatar this is, once it is made; call it where that is noted."""
-    if render.kind == Kind.AVATAR and (handle := render.params.get("avatar_handle")):
+    """Record the owner of a new avatar; call it in the transaction that records its end."""
+    if render.kind == Kind.AVATAR:
+        try:
+            handle = read_handle(render.params.get("avatar_handle"))
+        except ValueError:
+            return  # of an older release: nobody could name it
         # An earlier owner of the handle keeps it.
         Avatar.objects.bulk_create(
             [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
@@ -35,7 +41,7 @@ def note(render: RenderJob) -> None:
 
 
 def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, InvalidRender]]:
-    """Which of these cleaned requests name an avatar that this person may not, and why."""
+    """Errors of cleaned requests: an avatar that this user may not use, or a handle taken."""
     speaking = [
         (index, request)
         for index, request in enumerate(requests)
@@ -43,18 +49,14 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
     ]
     if not speaking:
         return []
-    try:
-        own = choosing.choose(user)
-    except InvalidRender:
-        return []  # this person makes nothing anyway
+    own = ""
+    if any(not request.get("workspace") for _, request in speaking):
+        with suppress(InvalidRender):  # a request that names none is refused for that
+            own = choosing.choose(user)
     wanted = [
-        (
-            index,
-            request["kind"],
-            request.get("workspace") or own,
-            request["params"]["avatar_handle"],
-        )
+        (index, request["kind"], workspace, request["params"]["avatar_handle"])
         for index, request in speaking
+        if (workspace := request.get("workspace") or own)
     ]
     rows = Avatar.objects.filter(handle__in={handle for *_, handle in wanted})
     known = {(row.workspace, row.handle): row for row in rows}
@@ -67,8 +69,8 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
             words = f"The handle {handle} is taken. Choose another one."
         elif kind == Kind.AVATAR_VIDEO and not (trusted or theirs or (row and row.released)):
             words = (
-                f"The avatar {handle} is neither yours nor released to everybody. Make one of your "
-                "own, or ask staff to release it."
+                f"You cannot use the avatar {handle}: it is neither yours nor released to "
+                "everybody, or the handle is wrong. Use one of your own, or ask staff for it."
             )
         else:
             continue

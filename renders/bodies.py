@@ -106,7 +106,16 @@ class Shape:
     """What it can be made from: exactly one of these, all of its fields."""
 
 
-SET_ELSEWHERE = dict.fromkeys(OWN_FIELDS, "It is set elsewhere.")
+SET_ELSEWHERE = {
+    "prompt": "Use the field prompt.",
+    "model": "Use the field model.",
+    **dict.fromkeys(("mode", "webhook_url"), "The app sets it."),
+}
+# A face is asked for by kinds of its own, which know whose it is.
+NO_AVATAR = {
+    **SET_ELSEWHERE,
+    **dict.fromkeys(("avatar_handle", "avatar_id"), "Choose the kind avatar_video."),
+}
 NO_MODEL = {**SET_ELSEWHERE, "model": "This kind has no model."}
 SCENE_PARTS = {
     "scene_prompt": Part(
@@ -121,8 +130,8 @@ SCENE_PARTS = {
     ),
 }
 SHAPES: dict[Kind, Shape] = {
-    Kind.IMAGE: Shape("/v1/images", True, {}, SET_ELSEWHERE),
-    Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, SET_ELSEWHERE),
+    Kind.IMAGE: Shape("/v1/images", True, {}, NO_AVATAR),
+    Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, NO_AVATAR),
     Kind.AVATAR: Shape(
         "/v1/models/sume/avatar/v1.0/runs",
         False,
@@ -160,9 +169,9 @@ SHAPES: dict[Kind, Shape] = {
             **NO_MODEL,
             "input": "Give the prompt, or image_url, or ethnicity, sex and age.",
             **dict.fromkeys(("avatar", "name"), "Use avatar_handle."),
-            **dict.fromkeys(("file", "file_url", "fileUrl"), "Use image_url."),
+            **dict.fromkeys(("file", "file_url"), "Use image_url."),
             "video": "An avatar is made from a prompt, a photo or props.",
-            "callback_url": "The app itself asks for events.",
+            "callback_url": "The app sets up webhooks itself.",
         },
         (("prompt",), ("image_url",), PROPS),
     ),
@@ -220,7 +229,7 @@ SHAPES: dict[Kind, Shape] = {
             "ratio": "Use aspect_ratio.",
             "background": "Use scene.",
             "voice_id": "The avatar has its voice.",
-            "callback_url": "The app itself asks for events.",
+            "callback_url": "The app sets up webhooks itself.",
         },
     ),
 }
@@ -243,8 +252,12 @@ def check(
 ) -> tuple[dict[str, Any], list[BadField]]:
     """As `clean`, with every error instead of the first."""
     shape, errors = SHAPES[kind], []
+    spelled = {_folded(name): name for name in (*shape.not_part, *shape.fields)}
+    for name in sorted(params.keys() - spelled.values()):
+        if known := spelled.get(_folded(name)):
+            errors.append(BadField(name, f"Unknown field {name}. Do you mean {known}?"))
     for name in sorted(params.keys() & shape.not_part.keys()):
-        words = f"{name} is not part of a request of kind {kind}."
+        words = f"{name} is not part of the params of kind {kind}."
         errors.append(BadField(name, f"{words} {shape.not_part[name]}"))
     cleaned = dict(params)
     for name, field in shape.fields.items():
@@ -264,8 +277,13 @@ def check(
     return cleaned, errors
 
 
+def _folded(name: str) -> str:
+    """A name without what other spellings change: avatarId, AVATAR_ID."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
 def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:
-    """Whether the request says nothing without a prompt."""
+    """True if the prompt is required: no other source is given."""
     others = {name for source in SHAPES[kind].sources for name in source} - {"prompt"}
     return not params.keys() & others
 
@@ -314,7 +332,7 @@ def _speakable(script: str) -> None:
     if words > round(LONGEST_SECONDS * WORDS_PER_SECOND):
         raise BadField(
             "prompt",
-            f"Spoken, {words} words take some {seconds} s; at most {LONGEST_SECONDS} s are made. "
-            "Shorten the script, or make several clips.",
+            f"The script has {words} words, about {seconds} s of speech; the limit is "
+            f"{LONGEST_SECONDS} s. Shorten it, or make several clips.",
             of_prompt=True,
         )

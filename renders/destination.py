@@ -68,7 +68,7 @@ def at(url: str, *, has_key: bool = True) -> Destination:
     url = url.strip()
     host = host_of(url)
     if not (url.startswith(("https://", "http://")) and host):
-        return Destination("nowhere", Billing.NOWHERE, has_key)
+        return Destination("an invalid address", Billing.NOWHERE, has_key)
     shown = f"[{host}]" if ":" in host else host
     with suppress(ValueError):
         port = urlsplit(url).port

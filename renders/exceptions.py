@@ -128,6 +128,6 @@ class ReferenceTaken(InvalidRender):
     def __init__(self, index: int = 0) -> None:
         super().__init__(
             "reference",
-            "Another render has this reference, and was asked for otherwise. Choose another one.",
+            "Another render has this reference, with a different request. Choose another one.",
             index=index,
         )

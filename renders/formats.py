@@ -31,6 +31,7 @@ SUFFIXES = {
     UNKNOWN: ".bin",
 }
 SVG = "an SVG drawing"
+XML = "an XML document"
 # How text in other encodings begins.
 MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -78,7 +79,7 @@ def other_than_media(head: bytes) -> str:
     if "<html" in start and start.startswith("<"):
         return "an HTML page"
     if start.startswith("<?xml"):
-        return "an XML document"
+        return XML
     if re.match(r"""\{\s*("|\}|$)|\[\s*(["\[{\]\d-]|true|false|null|$)""", start):
         return "a JSON document"
     return "text"

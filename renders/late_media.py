@@ -76,13 +76,18 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
         return []
     if begun >= media.TRIES:
         return _failed(render, index, now, Tried(words=media.killed(begun)))
+    gone = False
     try:
-        fresh = read_result(render, sume)
+        links = media.renewed(render.artifacts, read_result(render, sume).artifacts)
     except SumeError as error:
-        return _unread(render, index, now, error)
-    tried = attempt_at(render, index, media.renewed(render.artifacts, fresh.artifacts))
+        gone = _is_gone(render, error)
+        if not gone:
+            return _unread(render, index, now, error)
+        # The known link may outlive the result.
+        links = [str(artifact.get("url") or "") for artifact in render.artifacts]
+    tried = attempt_at(render, index, links)
     if tried.saved is None:
-        return _failed(render, index, now, tried)
+        return _lost(render, index, now) if gone else _failed(render, index, now, tried)
     counting.count("media", outcome="stored")
     artifacts[index] |= tried.saved.facts
     wait = _wait(artifacts, index)
@@ -136,23 +141,30 @@ def _at_once(render: RenderJob, wait: float) -> list[Step]:
     return [] if wait else [Step("media", render.pk)]
 
 
+def _is_gone(render: RenderJob, error: SumeError) -> bool:
+    """Whether Sume has said for the whole grace that it no longer has the result."""
+    since = render.not_found_since
+    grace = timedelta(seconds=conf.NOT_FOUND_GRACE_SECONDS)
+    return error.status in GONE and (not grace or bool(since and timezone.now() - since >= grace))
+
+
+def _lost(render: RenderJob, index: int, begun_at: datetime) -> list[Step]:
+    words = "Sume no longer has the result, so what is missing cannot be stored any more."
+    lost = ("media lost", words)
+    if RenderJob.objects.end_late_try(render.pk, index, begun_at, None, lost):
+        logger.warning("Media of render %s are lost: %s", render.pk, words)
+        counting.count("media", outcome="lost")
+    return []
+
+
 def _unread(render: RenderJob, index: int, begun_at: datetime, error: SumeError) -> list[Step]:
-    """The result could not be read: it is lost, or Sume is asked again."""
+    """The result could not be read: Sume is asked again."""
     now = timezone.now()
-    if error.status in GONE:
+    if error.status in GONE:  # it may not be known everywhere just now
         since = render.not_found_since or now
-        grace = conf.NOT_FOUND_GRACE_SECONDS
-        if (now - since).total_seconds() < grace:
-            due = now + timedelta(seconds=grace)  # it may not be known everywhere just now
-            RenderJob.objects.end_late_try(
-                render.pk, index, begun_at, due, None, not_found_since=since
-            )
-            return []
-        words = "Sume no longer has the result, so what is missing cannot be stored any more."
-        lost = ("media lost", words)
-        if RenderJob.objects.end_late_try(render.pk, index, begun_at, None, lost):
-            logger.warning("Media of render %s are lost: %s", render.pk, words)
-            counting.count("media", outcome="lost")
+        grace = timedelta(seconds=conf.NOT_FOUND_GRACE_SECONDS)
+        due = now + min(grace, LONGEST_MEDIA_WAIT)
+        RenderJob.objects.end_late_try(render.pk, index, begun_at, due, None, not_found_since=since)
         return []
     if isinstance(error, Closed):  # nothing was asked: no try
         left = (error.until - now).total_seconds() if error.until else None

@@ -63,13 +63,15 @@ def renewed(
     """The URLs of artifacts as a later read of the result names them; else those known."""
     places = Counter(_place(one) for one in fresh)
     urls = {_place(one): one["url"] for one in fresh if places[_place(one)] == 1}
-    links: list[str] = []
-    for index, artifact in enumerate(artifacts):
-        found = urls.get(_place(artifact))
-        if not found and len(fresh) == len(artifacts):
-            found = fresh[index]["url"]
-        links.append(Link(found or artifact.get("url") or ""))
-    return links
+    matched = [urls.get(_place(artifact)) for artifact in artifacts]
+    if len(fresh) == len(artifacts):
+        # Those whose place has changed follow each other as before.
+        left = iter([one["url"] for one in fresh if one["url"] not in matched])
+        matched = [url or next(left, None) for url in matched]
+    return [
+        Link(url or artifact.get("url") or "")
+        for url, artifact in zip(matched, artifacts, strict=True)
+    ]
 
 
 def _place(artifact: Mapping[str, Any]) -> str:
@@ -81,7 +83,11 @@ def is_shown(artifact: Mapping[str, Any], kind: str) -> bool:
     """Whether an artifact was declared a picture or clip: by itself, else by the render's kind."""
     told = str(artifact.get("type") or "").strip().lower()
     content_type = str(artifact.get("content_type") or "").strip().lower()
-    if content_type.startswith(("image/", "video/")) or any(word in told for word in SHOWN):
+    if content_type.startswith(("image/", "video/")) or told in SHOWN:
+        return True
+    if content_type not in {"", formats.UNKNOWN}:
+        return False  # subtitles of a video, for instance
+    if any(word in told for word in SHOWN):
         return True
     says_nothing = told in VAGUE and content_type in {"", formats.UNKNOWN}
     return says_nothing and kind in Kind
@@ -150,7 +156,9 @@ def save(
 def _check(head: bytes, encoding: str, artifact: Mapping[str, Any]) -> None:
     """Raises `MediaError` where this is certainly not the picture or clip that was declared."""
     found = formats.other_than_media(head)
-    if found == formats.SVG and "svg" in str(artifact.get("content_type") or "").lower():
+    # Its first tag may come after a long comment.
+    drawn = found in {formats.SVG, formats.XML}
+    if drawn and "svg" in str(artifact.get("content_type") or "").lower():
         return
     is_known = formats.content_type(head[: formats.HEAD_BYTES]) != formats.UNKNOWN
     if encoding and not found and not is_known:

@@ -197,8 +197,8 @@ class Sending(Moves):
             Status.FAILED,
             where=claimed,
             code=OUTCOME_UNKNOWN,
-            message="Sume refused it, yet may have made it: an earlier request with its key may "
-            f"have arrived. {LOOK} Sume said: {message} ({code})",
+            message="Sume refused this request, but may have accepted an earlier one with the same "
+            f"key: it may exist, and be billed. {LOOK} Sume said: {message} ({code})",
         )
 
     def resend(self, pk: UUID, now: datetime) -> bool:

@@ -82,12 +82,10 @@ def create(
     """As `create_renders`, with references of this scope; says also which renders are new."""
     requests, choose = list(requests), choosing.remembering()
     renders = [new_render(one, user=user, choose=choose, scope=scope) for one in requests]
-    if scope != CODE:
-        asked = [{"kind": r.kind, "params": r.params, "workspace": r.workspace} for r in renders]
-        for _index, error in avatars.faults(user, asked):
-            raise error
     with transaction.atomic():
         stored = store(renders)
+        if scope != CODE:
+            _refuse_faces(user, renders, stored)
         for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
             if row is render:
                 continue
@@ -95,6 +93,21 @@ def create(
             if not references.asks_for(row, cleaned, owner):
                 raise ReferenceTaken(index)
     return [(row, row is render) for render, row in zip(renders, stored, strict=True)]
+
+
+def _refuse_faces(user: Any, renders: list[RenderJob], stored: list[RenderJob]) -> None:
+    """Raise `InvalidRender` if a new render needs an avatar that this person may not use.
+
+    A known row passes: it was asked for before.
+    """
+    asked = [
+        {"kind": row.kind, "params": row.params, "workspace": row.workspace, "index": index}
+        for index, (render, row) in enumerate(zip(renders, stored, strict=True))
+        if row is render
+    ]
+    for index, error in avatars.faults(user, asked):
+        error.index = asked[index]["index"]
+        raise error
 
 
 def new_render(
@@ -215,6 +228,8 @@ def new_retry(original: RenderJob, user: Any) -> RenderJob:
     request["workspace"] = original.workspace  # of anybody's: whose bill it was
     retry = new_render(request, user=user, retry_of=original)
     retry.created_by_id = original.created_by_id or retry.created_by_id
+    if user is not None:  # the site's own code decides for itself
+        _refuse_faces(user, [retry], [retry])
     return retry
 
 

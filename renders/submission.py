@@ -99,7 +99,7 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
         counting.count("submits", workspace=workspace, outcome=error.outcome)
         return [*_refused(render, claim, error), *claims.next_in_line(workspace)]
     if accepted.adopted and RenderJob.objects.filter(sume_job_id=accepted.job_id).exists():
-        words = f"Sume names job {accepted.job_id} for this key, which another render has."
+        words = f"Sume answered with job {accepted.job_id}, which belongs to another render."
         taken = KeyTaken(words, code="job_of_another_render", status=409)
         return [*_rejected(render, claim, taken), *claims.next_in_line(workspace)]
     log_context.note(job=accepted.job_id)
@@ -249,8 +249,9 @@ def _unsent(pk: UUID, claim: Claim) -> list[Step]:
 def _unsendable(pk: UUID, claim: Claim, error: bodies.BadField) -> list[Step]:
     """End one that was stored when its kind was asked for otherwise: Sume would refuse it."""
     words = (
-        f"It was made before its kind's request was known, and was not sent: {error.field}: "
-        f"{error} Nothing was billed; make a new render with what is missing."
+        "An earlier release stored this render, but its request is not valid for its kind: "
+        f"{error.field}: {error} It was not sent, and nothing was billed. Make a new render with "
+        "this corrected."
     )
     won = RenderJob.objects.refuse(
         pk, claim.at, timezone.now(), code="invalid_request", message=words

@@ -46,7 +46,7 @@ def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
     return _clean(**fields)[1]
 
 
-# What a field that is missing is, where it is another's fault.
+# Default of a prompt that was not passed: no error for it, since the form reported one.
 MISSING = object()
 
 
@@ -107,12 +107,14 @@ def _model(model: Any, kind: Kind) -> str:
     """Empty for a kind that has none."""
     if not bodies.SHAPES[kind].takes_model:
         if model not in (None, "", AUTO):
-            words = f"A request of kind {kind} names no model; leave it out."
+            words = f"Kind {kind} takes no model; leave it out."
             raise InvalidRender("model", words)
         return ""
     model = _text("model", model, 100).strip()
     if not model:
         raise InvalidRender("model", "Name Sume's model, for instance sume/auto.")
+    if model.lower().startswith("sume/avatar"):
+        raise InvalidRender("model", "Choose the kind avatar or avatar_video instead.")
     return str(model)
 
 

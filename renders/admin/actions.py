@@ -65,7 +65,9 @@ class RenderActions(admin.ModelAdmin):
         count = queryset.count()
         tally = batches.resend_renders(queryset)
         left = "retried since, or their outcome is known"
-        self._report(request, tally, count, "{} sent again with their own keys.", left)
+        self._report(
+            request, tally, count, "{} queued to be sent again, each with its own key.", left
+        )
 
     @admin.action(description="Store media again (what is not stored)", permissions=["retry"])
     def store_media(self, request: HttpRequest, queryset: Any) -> None:

@@ -159,11 +159,11 @@ def resend_render() -> Json:
     return _operation(
         "resendRender",
         "Send a render of unknown outcome again, with its own key",
-        {"202": _reply("The render, which waits to be sent.", "Render", links=LINKS)},
+        {"202": _reply("The render, queued.", "Render", links=LINKS)},
         (403, 404, 409, 413, 415),
         description="Takes no body. For a render that failed with `submit_outcome_unknown`: if "
-        "Sume has made it, it answers with that job and bills nothing more. 409: it is no such "
-        "render, or was retried.",
+        "Sume has made it, it answers with that job and bills nothing more. 409: its outcome is "
+        "known, or it was retried or erased.",
     )
 
 

@@ -96,7 +96,7 @@ def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
     if not access.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not send it again.")
     if services.resend_render(row):
-        messages.success(request, "Sent again, with the same key. Sume says whether it has it.")
+        messages.success(request, "Queued to be sent again with the same key.")
     else:
         messages.info(request, "It was sent again or retried before, or its outcome is known.")
     return redirect(row)

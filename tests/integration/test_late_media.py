@@ -11,6 +11,7 @@ from renders import attention, backlog, finishing, gate, late_media, media, remo
 from renders.attention import Reason
 from renders.conf import conf
 from renders.connections import sume
+from renders.fetching import Tried
 from renders.lease import Unshared
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
@@ -251,8 +252,17 @@ def test_when_sume_no_longer_has_the_result_the_tries_end_and_that_is_said(
     month = timezone.now() - timedelta(days=30)
     RenderJob.objects.update(not_found_since=later, finished_at=month)
     linked.events.filter(what="media not stored").update(at=month)
+    urls = [artifact["url"] for artifact in linked.artifacts]
+    tried: list[list[str]] = []
+
+    def dead(render: RenderJob, index: int, links: list[str]) -> Tried:
+        tried.append(links)
+        return Tried(words="Its server answered with status 404.")
+
+    monkeypatch.setattr(late_media, "attempt_at", dead)
     assert late(linked) == []
 
+    assert tried == [urls]  # the known link may outlive the result
     assert what(linked)[-1] == "media lost"
     assert linked.media_due_at is None
     assert attention.reason(linked) == Reason.UNSTORED

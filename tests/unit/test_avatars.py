@@ -11,7 +11,7 @@ from renders import avatars, drafts, erasing, finishing, services
 from renders.exceptions import InvalidRender, OutcomeUnknown
 from renders.forms import RenderForm
 from renders.layouts import Layout
-from renders.models import Avatar, RenderJob
+from renders.models import Avatar, RenderJob, UserWorkspace
 from renders.references import door
 from renders.states import Status
 from tests.unit.test_models import stored
@@ -89,6 +89,49 @@ def test_the_handle_of_another_persons_avatar_is_taken(mara, ann, bob, sam):
             by_door(user, MAKES)
 
 
+def test_a_retry_asks_again_whose_face_it_is(mara, bob):
+    Avatar.objects.update(released=True)
+    [(row, _)] = by_door(bob)
+    services.cancel_render(row)
+    Avatar.objects.update(released=False)
+
+    with pytest.raises(InvalidRender, match="neither yours nor released"):
+        services.retry_render(row, user=bob)
+    assert services.retry_render(row)  # the site's own code
+
+
+def test_a_request_that_comes_again_by_its_reference_finds_its_row(mara, bob):
+    Avatar.objects.update(released=True)
+    [(row, _)] = by_door(bob, {**SPEAKS, "reference": "r1"})
+    Avatar.objects.update(released=False)
+
+    assert by_door(bob, {**SPEAKS, "reference": "r1"}) == [(row, False)]
+
+
+def test_a_workspace_of_ones_own_that_is_gone_opens_no_door(mara, bob, settings):
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"other": {"API_KEY": "sk-other"}}}
+    UserWorkspace.objects.create(user=bob, workspace="gone")
+
+    with pytest.raises(InvalidRender, match="neither yours nor released"):
+        by_door(bob, {**SPEAKS, "workspace": "default"})
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"prompt": "Hi", "kind": "video", "params": {"avatar_handle": "mara"}},
+        {"prompt": "Hi", "kind": "image", "model": "sume/avatar/v1.0"},
+        {**SPEAKS, "params": {"avatar_handle": "bobby", "avatarId": "mara"}},
+        {**SPEAKS, "params": {"avatar_handle": "bobby", "AVATAR-ID": "mara"}},
+    ],
+)
+def test_no_other_kind_and_no_other_spelling_is_a_way_around(mara, bob, request_):
+    Avatar.objects.create(handle="bobby", owner=bob)
+
+    with pytest.raises(InvalidRender):
+        by_door(bob, request_)
+
+
 def test_another_accounts_avatar_of_the_same_name_is_another(mara, ann, settings):
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {"API_KEY": "sk-acme"}}}
 
@@ -142,6 +185,21 @@ def test_one_that_failed_is_nobodys(ann):
     finishing._handle(row)
 
     assert not Avatar.objects.exists()
+
+
+@pytest.mark.parametrize("handle", ["m" * 150, ["x"], 5, None])
+def test_an_odd_handle_of_an_older_release_strands_no_render(ann, handle):
+    row = stored(
+        Status.COMPLETED,
+        kind="avatar",
+        params={"avatar_handle": handle},
+        created_by=ann,
+        result={"artifacts": []},
+    )
+    finishing._handle(row)
+
+    row.refresh_from_db()
+    assert row.handled_at and not Avatar.objects.exists()
 
 
 def test_with_a_persons_data_the_right_to_the_face_goes(mara, ann, bob):

@@ -46,9 +46,9 @@ def asked(settings):
         ("https://8.8.8.8", "8.8.8.8", Billing.UNKNOWN),
         ("https://api.sume.com@proxy.example.com", "proxy.example.com", Billing.UNKNOWN),
         ("https://api.sume.com:nonsense", "api.sume.com", Billing.BILLED),
-        ("", "nowhere", Billing.NOWHERE),
-        ("api.sume.com", "nowhere", Billing.NOWHERE),
-        ("https://", "nowhere", Billing.NOWHERE),
+        ("", "an invalid address", Billing.NOWHERE),
+        ("api.sume.com", "an invalid address", Billing.NOWHERE),
+        ("https://", "an invalid address", Billing.NOWHERE),
     ],
 )
 def test_an_address_tells_the_host_and_whether_it_bills(asked, url, host, billing):
@@ -67,7 +67,7 @@ def test_an_address_tells_the_host_and_whether_it_bills(asked, url, host, billin
             "Renders go to sume.example.com, not Sume's own host: "
             "ask whoever runs it whether it bills.",
         ),
-        ("sume", "Renders go to nowhere: BASE_URL is not an http or https address."),
+        ("sume", "Renders go to an invalid address: BASE_URL is not an http or https address."),
     ],
 )
 def test_it_is_said_in_one_sentence(asked, url, words):

@@ -129,7 +129,7 @@ def test_a_reference_of_ones_own_with_another_request_is_refused_at_its_field(an
         ("params", '{"x": 1e999}', "NaN and infinity are not JSON numbers."),
         ("params", '{"x": %s}' % ("9" * 5000), "too many digits"),
         ("params", "[" * 100_000, "Nested too deeply"),
-        ("params", '{"prompt": "again"}', "It is set elsewhere."),
+        ("params", '{"prompt": "again"}', "Use the field prompt."),
         ("priority", "40000", ""),
         ("priority", "9" * 5_000, ""),
         ("priority", "NaN", ""),

@@ -337,3 +337,14 @@ def test_no_other_machine_is_asked_unless_a_setting_names_it(server, settings): 
 )
 def test_the_artifact_with_the_fewest_failed_tries_is_next(artifacts, index):
     assert media.missing(artifacts) == index
+
+
+def test_a_result_in_another_order_with_another_place_mixes_nothing_up():
+    known = [{"url": "https://m/a.png?s=1"}, {"url": "https://m/b.png?s=1"}]
+    fresh = [{"url": "https://m/b2.png?s=2"}, {"url": "https://m/a.png?s=2"}]
+
+    assert media.renewed(known, fresh) == ["https://m/a.png?s=2", "https://m/b2.png?s=2"]
+
+
+def test_subtitles_of_a_video_are_no_clip():
+    assert not media.is_shown({"type": "video_subtitles", "content_type": "text/vtt"}, "video")

@@ -271,4 +271,4 @@ def test_a_wrong_field_is_told_with_its_line_and_column():
 def test_a_model_that_a_line_names_itself_is_refused_where_the_kind_has_none():
     [fault] = faults("prompt,kind,avatar_handle,model\na,avatar_video,mara,sume/x\n")
 
-    assert fault.startswith("Line 2, model: A request of kind avatar_video names no model")
+    assert fault.startswith("Line 2, model: Kind avatar_video takes no model")

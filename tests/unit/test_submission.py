@@ -111,7 +111,7 @@ def test_a_job_that_another_render_has_is_not_adopted(render):
     submitted(render, Accepted("job_7", "queued", True, None, None, adopted=True))
 
     assert (render.status, render.error_code) == (Status.FAILED, OUTCOME_UNKNOWN)
-    assert "job_7 for this key, which another render has" in render.error_message
+    assert "job_7, which belongs to another render" in render.error_message
     other.refresh_from_db()
     assert other.status == Status.SUBMITTED
 
@@ -141,7 +141,7 @@ def test_an_avatar_of_an_older_release_ends_unbilled_with_what_to_do(render):
 
     assert (old.status, old.error_code, old.cost_usd_micros) == ("failed", "invalid_request", 0)
     assert "avatar_handle: The avatar's handle is needed" in old.error_message
-    assert "Nothing was billed; make a new render" in old.error_message
+    assert "nothing was billed. Make a new render" in old.error_message
 
 
 # --- Sent again with the same key ---------------------------------------------------------

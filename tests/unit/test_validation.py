@@ -143,7 +143,7 @@ def test_a_kind_without_models_has_none():
     request = clean_request("Hello", kind="avatar_video", params={"avatar_handle": "@mara"})
 
     assert (request["model"], request["params"]) == ("", {"avatar_handle": "mara"})
-    with pytest.raises(InvalidRender, match="names no model"):
+    with pytest.raises(InvalidRender, match="takes no model"):
         clean_request("Hello", kind="avatar", model="gpt-image-2", params=request["params"])
 
 

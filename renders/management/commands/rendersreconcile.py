@@ -37,7 +37,7 @@ UNSENT_ADVICE = (
     "again."
 )
 UNKNOWN_ADVICE = (
-    "Renders that failed with submit_outcome_unknown: some of these jobs may be theirs. First send "
+    "Some of these jobs may belong to renders that failed with submit_outcome_unknown. First send "
     "them again with their own keys (on their pages or in the admin), then compare again."
 )
 JOBS_ADVICE = (
@@ -51,7 +51,8 @@ RENDERS_ADVICE = (
     "are read; look into your Sume account before you retry one."
 )
 REST_ADVICE = (
-    "Not everything was compared: raise --limit or --checks, or compare less time with --hours."
+    "Not everything was compared. If a limit was reached, raise --limit or --checks, or compare a "
+    "shorter period with --hours."
 )
 
 
@@ -75,13 +76,13 @@ class Command(BaseCommand):
             "--hours",
             type=arguments.hours,
             default=72.0,
-            help="which renders are looked up at Sume: those submitted in this time (default: 72)",
+            help="compare the renders submitted in the last HOURS hours (default: 72)",
         )
         parser.add_argument(
             "--checks",
             type=arguments.some_or_none,
             default=200,
-            help="most renders that are looked up one by one, a read each (default: 200)",
+            help="look up at most this many unlisted renders, one free read each (default: 200)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -183,9 +184,9 @@ class Command(BaseCommand):
                 "of these renders: it does not list them all."
             )
         if check.refused:
-            self._line(f"Not looked up, for Sume refused to answer: {check.refused:,}")
+            self._line(f"Unknown, because Sume refused the read: {check.refused:,}")
         if found.unchecked:
-            self._line(f"Not looked up, beyond --checks: {found.unchecked:,}")
+            self._line(f"Not looked up (--checks reached): {found.unchecked:,}")
 
     def _table(self, rows: Sequence[tuple[str, ...]]) -> None:
         for line in _aligned([tuple(one_line(cell) or "-" for cell in row) for row in rows]):

@@ -188,7 +188,7 @@ def test_what_sume_may_hold_is_sent_again_with_its_key(site):
 
     shown = act(site, "resend", unknown, refused).text
 
-    assert "1 sent again with their own keys." in shown
+    assert "1 queued to be sent again, each with its own key." in shown
     assert "1 left alone" in shown
     assert RENDERS.get(status=Status.PENDING) == unknown
 

@@ -241,7 +241,7 @@ def test_a_reference_that_is_taken_in_the_last_moment_adds_none(site, admin_user
         (
             {"prompts": "a", "params": '{"mode": 1}'},
             "params",
-            "not part of a request of kind image",
+            "not part of the params of kind image",
         ),
         ({"prompts": "a", "kind": "hologram"}, "kind", "hologram"),
         ({"prompts": "a", "token": ""}, "token", "Send the form again."),

@@ -136,7 +136,7 @@ def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> No
         (["a", "--user", "nobody"], "There is no user 'nobody'"),
         (["a", "b", "--reference", "r"], "--reference names one render"),
         (["a", " "], "prompt: Say what"),
-        (["a", "--param", 'prompt="b"'], "prompt is not part of a request"),
+        (["a", "--param", 'prompt="b"'], "prompt is not part of the params"),
         (["a", "--param", "style=ink"], "text needs its quotes"),
         (["a", "--param", "seed"], "is not KEY=JSON"),
         (["a", "--timeout", "-1"], "above zero"),
@@ -221,7 +221,7 @@ def test_an_avatar_from_a_photo_needs_no_prompt() -> None:
             ["a", "--kind", "avatar_video", "--avatar", "a", "--param", "scene=7"],
             """Give --param scene='{"type": "prompt", "prompt": "…"}'.""",
         ),
-        (["a", "--kind", "avatar", "--avatar", "a", "--model", "m"], "names no model"),
+        (["a", "--kind", "avatar", "--avatar", "a", "--model", "m"], "takes no model"),
     ],
 )
 def test_what_is_missing_is_told_with_the_option_that_gives_it(

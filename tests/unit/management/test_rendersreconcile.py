@@ -210,7 +210,7 @@ def test_a_list_as_long_as_the_limit_may_be_cut(sume):
 
     assert status == 1
     assert "The list is as long as --limit allows: older jobs may be missing." in out
-    assert "No difference was found.\nNot everything was compared: raise --limit" in out
+    assert "No difference was found.\nNot everything was compared. If a limit" in out
     assert run("--limit", "4")[0] == 0
 
 
@@ -247,7 +247,7 @@ def test_what_is_beyond_the_number_of_checks_is_counted(sume):
     status, out, _ = run("--checks", "1")
 
     assert status == 1
-    assert "Not looked up, beyond --checks: 2\n" in out
+    assert "Not looked up (--checks reached): 2\n" in out
     assert "0 jobs without a render, 1 render whose job Sume does not know." in out
     assert run("--checks", "0")[0] == 1
 

@@ -48,7 +48,10 @@ def test_what_sume_may_hold_can_be_sent_again_and_the_retry_says_what_to_do_firs
     assert "Send again with the same key" in page.get(f"/renders/{unknown.pk}/").text
     assert "Look into your Sume account first" in page.get(f"/renders/{unknown.pk}/retry/").text
 
-    for words in ("Sent again, with the same key", "It was sent again or retried before"):
+    for words in (
+        "Queued to be sent again with the same key",
+        "It was sent again or retried before",
+    ):
         shown = page.post(f"/renders/{unknown.pk}/resend/", follow=True).text
         assert words in shown
     assert "Send again with the same key" not in shown
