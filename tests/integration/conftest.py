@@ -8,8 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
+import kombu.pools
 import psycopg
 import pytest
+from celery import current_app
 from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.db import connections
@@ -157,7 +159,17 @@ def redis_of_session() -> Iterator[EmbeddedRedis]:
 
 
 @pytest.fixture
-def redis(redis_of_session: EmbeddedRedis) -> Iterator[EmbeddedRedis]:
+def own_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish where the settings say: an earlier test of this process may have connected elsewhere."""
+    monkeypatch.delenv("CELERY_BROKER_WRITE_URL", raising=False)
+    app = current_app._get_current_object()
+    monkeypatch.setattr(app, "_pool", None)
+    monkeypatch.setattr(app.amqp, "_producer_pool", None)
+    kombu.pools.reset()
+
+
+@pytest.fixture
+def redis(redis_of_session: EmbeddedRedis, own_broker: None) -> Iterator[EmbeddedRedis]:
     """A real, empty Redis, running where the settings say; it is left empty as well."""
     if not (redis_of_session.child and redis_of_session.child.alive):
         redis_of_session.restart()
