@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import claims, scheduling, services
+from renders import claims, scheduling, services, turns
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
@@ -120,9 +120,13 @@ def hold_renders(renders: RenderQueries) -> Tally:
 
 def release_renders(renders: RenderQueries) -> Tally:
     """Let held ones be sent in their turn."""
-    tally = _walk(
-        renders.filter(HELD), lambda pks: RenderJob.objects.unhold_many(pks, timezone.now())
-    )
+
+    def release(pks: list[UUID]) -> list[UUID]:
+        with transaction.atomic():
+            turns.give_again(pks)
+            return RenderJob.objects.unhold_many(pks, timezone.now())
+
+    tally = _walk(renders.filter(HELD), release)
     transaction.on_commit(lambda: scheduling.follow(claims.next_in_lines()), robust=True)
     return tally
 

@@ -6,16 +6,14 @@ a line, a gate and limits of its own. Each claim has the next one started while 
 a long line needs one message at a time, and one that waits where the gate is closed.
 """
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import admission, gate, loads, spending, workspaces
+from renders import admission, gate, loads, spending, submit_deadline, workspaces
 from renders.admission import Room
 from renders.conf import conf
 from renders.exceptions import Closed
@@ -63,11 +61,12 @@ def claim(named: UUID, limit: int = 1) -> Claim:
         room = _room(limits, row, now)
         # Where money limits them, one after the other: each is counted for the next.
         most = 1 if limits.budget_usd_micros else limit
-        pks = _take(workspace, named, now, room, most)
+        waiting = submit_deadline.unexpired(line(workspace, now), row, now)
+        pks = _take(waiting, workspace, named, now, room, most)
         if pks:
             admission.entered(row, len(pks), room.probe, now)
         last = len(pks) >= room.any
-        following = line(workspace, now).pks(1)
+        following = waiting.pks(1)
         steps = [Step("submit", pk) for pk in following if pks and not last]
         if following and not pks and room.opens_at:
             steps = _wake(row, following[0], room.opens_at, now)
@@ -147,10 +146,11 @@ def cancels_left(workspace: str) -> int:
 
 
 def line(workspace: str, now: datetime) -> RenderQueries:
-    """All of a workspace that may be sent now, the first in line first."""
-    hours = conf.SUBMIT_DEADLINE_HOURS
-    theirs = RenderJob.objects.filter(workspace=workspace)
-    return theirs.due(now, made_after=now - timedelta(hours=hours) if hours else None)
+    """All of a workspace that wait to be sent, the first in line first.
+
+    Those whose submit deadline is over are among them until the sweep gives them up.
+    """
+    return RenderJob.objects.filter(workspace=workspace).due(now)
 
 
 def _room(limits: Workspace, row: Gate, now: datetime) -> Room:
@@ -161,33 +161,25 @@ def _room(limits: Workspace, row: Gate, now: datetime) -> Room:
     return replace(room, fresh=0, opens_at=room.opens_at or why.until) if why else room
 
 
-def _take(workspace: str, named: UUID, now: datetime, room: Room, limit: int) -> list[UUID]:
-    """Claim within the room; where no fresh one may go, one that has a place may."""
-    waiting, places = line(workspace, now), room.fresh
+def _take(
+    waiting: RenderQueries, workspace: str, named: UUID, now: datetime, room: Room, limit: int
+) -> list[UUID]:
+    """Claim up to the free capacity.
+
+    If no new render fits, take one that Sume may hold already: it is counted there anyway.
+    """
+    places = room.fresh
     if room.probe:  # what was refused itself lets the others try first
-        waiting = waiting.order_by("submit_attempts", "-priority", "created_at")
+        untried = waiting.filter(submit_attempts=0)
+        fewest = waiting.order_by("submit_attempts", "-priority", "turn", "created_at")
+        waiting = untried if untried.exists() else fewest
     if not places and room.any:
         waiting, places = waiting.unsure(), room.any
     if not places:
         return []
-    if not conf.FAIR:
-        return RenderJob.objects.claim_next(
-            waiting, now, named, workspace=workspace, within=places, limit=limit
-        )
-    taken: list[UUID] = []
-    served: Counter[Any] = Counter()
-    turns = waiting.turns()
-    while turns and len(taken) < min(limit, places):
-        user = min(turns, key=lambda user: (served[user], turns[user]))
-        theirs = waiting.filter(created_by=user)
-        pks = RenderJob.objects.claim_next(
-            theirs, now, named, workspace=workspace, within=places, limit=1
-        )
-        if not pks:
-            del turns[user]
-        taken += pks
-        served[user] += 1
-    return taken
+    return RenderJob.objects.claim_next(
+        waiting, now, named, workspace=workspace, within=places, limit=limit
+    )
 
 
 def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:

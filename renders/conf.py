@@ -138,7 +138,9 @@ class Conf:
     SECRETS_FILE = Setting(
         "", text, "JSON or TOML file with keys and secrets, read again when it changes."
     )
-    FAIR = Setting(False, flag, "Take turns between users (1), or oldest first over all (0).")
+    FAIR = Setting(
+        True, flag, "Users take turns within a level of priority (1), or oldest first of all (0)."
+    )
     PAUSE_SECONDS = Setting(
         15.0, seconds, "First pause after 401, 402 or 403; doubles while the refusals go on."
     )

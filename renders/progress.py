@@ -8,7 +8,6 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from renders import spending, standing
-from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
 
@@ -44,7 +43,7 @@ def progress_of(render: RenderJob) -> Progress | None:
     if render.status == Status.SUBMITTED and render.submitted_at:
         return Progress(now - render.submitted_at, usual=usual_span(render.kind))
     before = None
-    if render.status == Status.PENDING and not (conf.FAIR or render.not_before):
+    if render.status == Status.PENDING and render.turn is not None and not render.not_before:
         before = RenderJob.objects.before_in_line(render).order_by()[: MOST_BEFORE + 1].count()
     why = standing.why_paused(render.workspace) if render.status == Status.PENDING else None
     spent = why is not None and why.code == spending.CODE

@@ -1,12 +1,12 @@
 """Named queries: what the app asks the table of renders."""
 
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, Max, Min, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q
 
 from renders.hiding import fingerprint
 from renders.states import (
@@ -21,7 +21,6 @@ from renders.states import (
 )
 from renders.values import DEFAULT_WORKSPACE
 
-NEVER = datetime.min.replace(tzinfo=UTC)
 # A person wants it canceled, and Sume certainly holds nothing for it.
 WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
 # What a person may still have canceled, held, released, retried.
@@ -51,6 +50,16 @@ def standing_in(states: Collection[str]) -> Q:
     """In one of these states; where none of them is an end, found by the index of the ends."""
     where = Q(status__in=states)
     return where if set(states) & set(TERMINAL) else where & Q(finished_at__isnull=True)
+
+
+def _expired(made_before: datetime, unknown_before: datetime) -> Q:
+    made = Q(created_at__lte=made_before) & _not_released_since(made_before)
+    unknown = Q(outcome_unknown_at__lte=unknown_before) & _not_released_since(unknown_before)
+    return made | unknown
+
+
+def _not_released_since(moment: datetime) -> Q:
+    return Q(released_at__isnull=True) | Q(released_at__lte=moment)
 
 
 def sees_all(user: Any) -> bool:
@@ -88,6 +97,14 @@ class RenderQueries(models.QuerySet):
         """Pending, and not held by a person."""
         return self.pending().filter(held_at__isnull=True)
 
+    def in_line(self) -> "RenderQueries":
+        """Waiting, and not put aside because it does not fit into a budget."""
+        return self.waiting().filter(turn__isnull=False)
+
+    def over_budget(self) -> "RenderQueries":
+        """Waiting until a budget has room for them."""
+        return self.waiting().filter(turn__isnull=True)
+
     def in_flight(self) -> "RenderQueries":
         """Sent, or being sent, and not ended."""
         return self.filter(status__in=IN_FLIGHT)
@@ -100,12 +117,10 @@ class RenderQueries(models.QuerySet):
         """Ended, but result and signals are not done."""
         return self.terminal().filter(handled_at__isnull=True)
 
-    def due(self, now: datetime, made_after: datetime | None = None) -> "RenderQueries":
-        """Pending and free to be sent now, in the order to send them."""
-        due = self.waiting().filter(~WITHDRAWN, Q(not_before__isnull=True) | Q(not_before__lte=now))
-        if made_after:
-            due = due.filter(Q(created_at__gt=made_after) | Q(released_at__gt=made_after))
-        return due.order_by("-priority", "created_at")
+    def due(self, now: datetime) -> "RenderQueries":
+        """In line and free to be sent now, in the order to send them."""
+        free = Q(not_before__isnull=True) | Q(not_before__lte=now)
+        return self.in_line().filter(free, ~WITHDRAWN).order_by("-priority", "turn", "created_at")
 
     def withdrawn(self) -> "RenderQueries":
         """Pending, and to be canceled instead of sent."""
@@ -114,28 +129,6 @@ class RenderQueries(models.QuerySet):
     def unsure(self) -> "RenderQueries":
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
         return self.pending().filter(outcome_unknown_at__isnull=False)
-
-    def turns(self) -> dict[Any, Any]:
-        """Whose renders these are (keys, None for nobody), each with a value to compare.
-
-        The lowest is the user who was served longest ago, or whose renders are first in line.
-        """
-        everything = type(self)(self.model, using=self.db)
-        claimed = everything.filter(claimed_at__isnull=False).order_by("-claimed_at")
-        theirs = claimed.filter(created_by=OuterRef("created_by")).values("claimed_at")
-        users = self.order_by().values("created_by")
-        turns = {
-            row["created_by"]: (row["served"] or NEVER, -row["top"], row["first"])
-            for row in users.annotate(
-                top=Max("priority"), first=Min("created_at"), served=Subquery(theirs[:1])
-            )
-        }
-        if None in turns:  # which equals nothing in SQL
-            # By the user too, or PostgreSQL does not see that the index has them in order.
-            nobodys = claimed.filter(created_by=None).order_by("created_by_id", "-claimed_at")
-            served = nobodys.values_list("claimed_at", flat=True).first()
-            turns[None] = (served or NEVER, *turns[None][1:])
-        return turns
 
     def writes_around(self, now: datetime, window: float, workspace: str) -> "models.QuerySet[Any]":
         """The timeline's lines that stand for one POST of a workspace each, the newest first.
@@ -155,10 +148,17 @@ class RenderQueries(models.QuerySet):
         """Claimed more than `age` seconds ago: the claimer is taken for dead."""
         return self.filter(status=Status.SUBMITTING, claimed_at__lt=now - timedelta(seconds=age))
 
-    def expired(self, made_before: datetime) -> "RenderQueries":
-        """Pending for too long; the time begins anew when a person releases it."""
-        since_release = Q(released_at__isnull=True) | Q(released_at__lte=made_before)
-        return self.waiting().filter(since_release, created_at__lte=made_before)
+    def expired(self, made_before: datetime, unknown_before: datetime) -> "RenderQueries":
+        """In line for too long; the time begins again when a person releases it.
+
+        Also where Sume may hold the job, and the last try was before `unknown_before`: a key is
+        good for its time and no longer.
+        """
+        return self.in_line().filter(_expired(made_before, unknown_before))
+
+    def unexpired(self, made_before: datetime, unknown_before: datetime) -> "RenderQueries":
+        """Those that have time left: without those of `expired`."""
+        return self.exclude(_expired(made_before, unknown_before))
 
     def overdue(self, sent_before: datetime) -> "RenderQueries":
         """With Sume for so long that a person should know."""
@@ -255,10 +255,11 @@ class RenderQueries(models.QuerySet):
         return self if sees_all(user) else self.filter(created_by=user)
 
     def before_in_line(self, render: Any) -> "RenderQueries":
-        """Pending, and sent before this one where users do not take turns."""
+        """In line before this one."""
         higher = Q(priority__gt=render.priority)
-        older = Q(priority=render.priority, created_at__lt=render.created_at)
-        return self.waiting().filter(higher | older, workspace=render.workspace)
+        sooner = Q(turn__lt=render.turn) | Q(turn=render.turn, created_at__lt=render.created_at)
+        same = Q(priority=render.priority) & sooner
+        return self.in_line().filter(higher | same, workspace=render.workspace)
 
     def latest_spans(self, kind: str, number: int) -> list[timedelta]:
         """How long Sume took for the last `number` of this kind, the newest first."""

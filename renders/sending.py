@@ -31,7 +31,7 @@ class Sending(Moves):
             (SENDING, note_of(workspace)),
             where=~WITHDRAWN
             & Q(workspace=workspace)
-            & Q(held_at__isnull=True)
+            & Q(held_at__isnull=True, turn__isnull=False)
             & (Q(not_before__isnull=True) | Q(not_before__lte=now)),
             status=Status.SUBMITTING,
             claimed_at=now,
@@ -250,15 +250,6 @@ class Sending(Moves):
         """Let all of it that wait after a refusal be sent as soon as there is room."""
         theirs = self.waiting().filter(workspace=workspace, not_before__isnull=False)
         return theirs.update(not_before=None)
-
-    def begin_anew(self, workspace: str, made_before: datetime, now: datetime, limit: int) -> int:
-        """Give up to `limit` that wait for their workspace the time of new ones; how many got it.
-
-        Not those that Sume may hold: a key is good for its time and no longer.
-        """
-        waiting = self.filter(workspace=workspace).expired(made_before)
-        pks = waiting.filter(outcome_unknown_at__isnull=True).order_by().pks(limit)
-        return self.waiting().filter(pk__in=pks).update(released_at=now)
 
     def _claim_unlocked(self, picked: RenderQueries, now: datetime, workspace: str) -> list[UUID]:
         """pending → submitting in one statement, past all rows that somebody else holds."""

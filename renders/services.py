@@ -21,6 +21,8 @@ from renders import (
     media,
     references,
     scheduling,
+    submit_deadline,
+    turns,
     workspaces,
 )
 from renders.conf import conf
@@ -146,6 +148,7 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
     where they are new.
     """
     with transaction.atomic():
+        turns.give(renders)
         stored = references.insert(renders)
         for render, row in zip(renders, stored, strict=True):
             if row is not render and render.retry_of_id:
@@ -300,6 +303,7 @@ def pause_sending(workspace: str, user: Any = None) -> None:
 
 def resume_sending(workspace: str) -> None:
     """End every pause of a workspace, and the waits of its renders that were put back."""
+    submit_deadline.note(workspace, timezone.now())
     gate.resume(workspace)
     RenderJob.objects.recall(workspace)
     _on_commit(*claims.next_in_line(workspace))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, counting, gate, spending, workspaces
+from renders import claims, counting, gate, submit_deadline, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -25,8 +25,6 @@ REPAIRS = {
     "to poll": "poll",
     "to finish": "finish",
 }
-# So many that wait for a budget or a workspace get the time of new ones in one sweep.
-MOST_ANEW = 5_000
 
 
 def sweep() -> list[Step]:
@@ -120,15 +118,8 @@ def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQuer
 
 def _expired(renders: RenderQueries, workspace: str, now: datetime) -> RenderQueries:
     """What was not sent in time. Not what waits for the settings: nothing fails for them."""
-    hours = conf.SUBMIT_DEADLINE_HOURS
-    expired = renders.filter(workspace=workspace).expired(now - timedelta(hours=hours))
-    limits = workspaces.find(workspace)
-    if limits is None:
-        gate.note(workspace)
-    if not hours:
-        return expired.none()
-    if limits is None or spending.closed(limits, now):
-        half = now - timedelta(hours=hours / 2)  # so that nothing is lost where no sweep runs
-        RenderJob.objects.begin_anew(workspace, half, now, MOST_ANEW)
-        return expired.unsure() if limits else expired.none()
-    return expired
+    submit_deadline.note(workspace, now)
+    theirs = renders.filter(workspace=workspace)
+    if workspaces.missing(workspace):
+        return theirs.none()
+    return submit_deadline.expired(theirs, gate.row_of(workspace, Sort.WRITES), now)

@@ -41,6 +41,12 @@ class Gate(models.Model):
     held_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, editable=False
     )
+    standstills = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        editable=False,
+        help_text="When the clock of the submit deadline stood still: see submit_deadline.",
+    )
     capacity = models.IntegerField(
         null=True, editable=False, help_text="Places left in Sume's queue, as last told."
     )

@@ -14,18 +14,22 @@ INDEXES = [
     models.Index(
         "workspace",
         F("priority").desc(),
+        "turn",
         "created_at",
-        name="renders_pending",
+        name="renders_line",
+        condition=Q(status=Status.PENDING, held_at__isnull=True, turn__isnull=False),
+    ),
+    # A user's last tag, and how many a user has waiting.
+    models.Index(
+        fields=["workspace", "created_by", "priority", "turn"],
+        name="renders_waiting",
         condition=Q(status=Status.PENDING, held_at__isnull=True),
     ),
-    # Where users take turns.
+    # The tag that a line has come to.
     models.Index(
-        "workspace",
-        "created_by",
-        F("priority").desc(),
-        "created_at",
-        name="renders_pending_of_user",
-        condition=Q(status=Status.PENDING, held_at__isnull=True),
+        fields=["workspace", "priority", "-turn"],
+        name="renders_claimed",
+        condition=Q(claimed_at__isnull=False),
     ),
     models.Index(fields=["held_at"], name="renders_held", condition=Q(held_at__isnull=False)),
     models.Index(
@@ -89,11 +93,6 @@ INDEXES = [
         fields=["retry_of"],
         name="renders_retries",
         condition=Q(retry_of__isnull=False),
-    ),
-    models.Index(
-        fields=["created_by", "-claimed_at"],
-        name="renders_served",
-        condition=Q(claimed_at__isnull=False),
     ),
     models.Index(fields=["sume_job_id"], name="renders_job_id", condition=~Q(sume_job_id="")),
     models.Index(

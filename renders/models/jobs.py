@@ -30,6 +30,14 @@ class RenderJob(models.Model):
         default=dict, blank=True, help_text="Further fields of the request, as a JSON object."
     )
     priority = models.SmallIntegerField(default=0, help_text="Higher goes first.")
+    # Set when the row enters the line: see `renders.turns`.
+    turn = models.BigIntegerField(
+        null=True,
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Its tag in the line, lower first; empty while it does not fit into a budget.",
+    )
     reference = models.CharField(  # noqa: DJ001 (NULL where none: unique when given)
         max_length=200,
         null=True,

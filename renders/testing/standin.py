@@ -131,7 +131,7 @@ class StandIn:
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,
             "API_REQUESTS_PER_MINUTE": 0,  # nor is the missing Redis noted, which others may have
-            "FAIR": False,
+            "FAIR": True,
             "MEDIA_STORAGE": "default",
             "MEDIA_PRIVATE_HOSTS": "127.0.0.1",
         }

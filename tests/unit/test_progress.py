@@ -74,10 +74,12 @@ def test_the_place_in_the_line_goes_by_priority_and_age():
     assert progress_of(row).before == 2
 
 
-def test_where_users_take_turns_no_place_is_told(settings):
-    settings.RENDERS = {**settings.RENDERS, "FAIR": "1"}
+def test_the_place_in_the_line_follows_the_turns(django_user_model):
+    ada, bob = (django_user_model.objects.create(username=name) for name in ("ada", "bob"))
+    for _ in range(5):
+        create_render("Many", user=ada)
 
-    assert progress_of(create_render("A boat")).before is None
+    assert progress_of(create_render("One", user=bob)).before == 1
 
 
 def test_what_has_ended_has_no_progress():

@@ -255,7 +255,7 @@ def test_what_is_held_is_in_no_line():
     render = stored(created_at=EARLIER, cancel_requested_at=None, held_at=NOW)
 
     assert not RENDERS.due(NOW).exists()
-    assert not RENDERS.expired(NOW).exists()
+    assert not RENDERS.expired(NOW, NOW).exists()
     assert not RENDERS.claim(render.pk, NOW, "default")
     assert not RENDERS.give_up(render.pk, NOW)
     assert (
@@ -281,10 +281,28 @@ def test_a_released_render_has_all_its_time_again():
     render = stored(created_at=EARLIER, held_at=EARLIER)
     RENDERS.unhold_many([render.pk], NOW)
 
-    assert not RENDERS.expired(NOW - timedelta(seconds=1)).exists()
-    assert RENDERS.due(SOON, made_after=NOW - timedelta(seconds=1)).exists()
-    assert RENDERS.expired(NOW).exists()
-    assert not RENDERS.due(SOON, made_after=NOW).exists()
+    before = NOW - timedelta(seconds=1)
+    assert not RENDERS.expired(before, before).exists()
+    assert RENDERS.due(SOON).unexpired(before, before).exists()
+    assert RENDERS.expired(NOW, NOW).exists()
+    assert not RENDERS.due(SOON).unexpired(NOW, NOW).exists()
+
+
+def test_a_try_without_an_answer_is_not_made_again_after_the_key_s_time():
+    """However long the clock of its deadline stood still."""
+    before = NOW - timedelta(days=1)
+    stored(created_at=NOW, outcome_unknown_at=before)
+
+    assert RENDERS.expired(before, before).exists()
+    assert not RENDERS.due(NOW).unexpired(before, before).exists()
+
+
+def test_one_that_a_person_sends_again_has_the_key_s_time_once_more():
+    before = NOW - timedelta(days=1)
+    stored(created_at=before, outcome_unknown_at=before, released_at=NOW)
+
+    assert not RENDERS.expired(before, before).exists()
+    assert RENDERS.due(NOW).unexpired(before, before).exists()
 
 
 def test_what_ended_without_sume_is_taken_by_one():
@@ -786,12 +804,13 @@ def test_due_is_what_may_be_sent_now(not_before, found):
     assert RENDERS.due(NOW).exists() is found
 
 
-def test_due_renders_come_by_priority_then_age():
+def test_due_renders_come_by_priority_then_turn_then_age():
+    late = stored(created_at=EARLIER, turn=1)
     low = stored(priority=-1, created_at=EARLIER - timedelta(days=1))
     young, old = stored(created_at=NOW), stored(created_at=EARLIER)
     high = stored(priority=5, created_at=SOON)
 
-    assert RENDERS.due(NOW).pks(10) == [high.pk, old.pk, young.pk, low.pk]
+    assert RENDERS.due(NOW).pks(10) == [high.pk, old.pk, young.pk, late.pk, low.pk]
     assert RENDERS.due(NOW).pks(2) == [high.pk, old.pk]
 
 

@@ -1,0 +1,180 @@
+"""The clock of the submit deadline stands still while the line is held up."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+
+from renders import gate, services, submit_deadline
+from renders.exceptions import BackOff, Paused
+from renders.models import Gate, RenderJob
+from renders.states import Sort, Status
+from renders.sweep import sweep
+
+pytestmark = pytest.mark.django_db
+START = datetime(2026, 11, 2, tzinfo=UTC)
+HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def a_day(settings):
+    settings.RENDERS = {**settings.RENDERS, "SUBMIT_DEADLINE_HOURS": 24, "SWEEP_SECONDS": 30}
+
+
+def at(hours):
+    return time_machine.travel(START + timedelta(hours=hours), tick=False)
+
+
+def sweep_at(*hours):
+    for hour in hours:
+        with at(hour):
+            sweep()
+
+
+def status(render):
+    render.refresh_from_db()
+    return render.status
+
+
+@pytest.fixture
+def render():
+    """Made at the start; its line is then held up by nothing."""
+    with at(0):
+        return services.create_render("a fox")
+
+
+@pytest.mark.parametrize(
+    ("spans", "hours"),
+    [
+        ([], 24),
+        ([[30, 40]], 24),  # longer ago than the clock runs
+        ([[90, 100]], 34),
+        ([[50, 70], [80, 90]], 24 + 30),
+        ([[0, 100]], 124),
+        ([[70, 76]], 24),
+        ([[74, 80]], 30),
+        ([[90, 120]], 34),  # noted by a clock that was put back since
+        ([[110, 120]], 24),
+    ],
+)
+def test_what_a_clock_shows_that_stood_still(spans, hours):
+    spans = [[begin * HOUR, end * HOUR] for begin, end in spans]
+
+    assert submit_deadline.started(spans, 100 * HOUR, 24 * HOUR) == (100 - hours) * HOUR
+
+
+def test_standstills_that_touch_are_one_and_only_so_many_are_kept():
+    spans = [[0.0, 1.0]]
+    assert submit_deadline.joined(spans, 1, 2) == [[0, 2]]
+    assert submit_deadline.joined(spans, 0.5, 0.7) == [[0, 1]]
+    assert submit_deadline.joined([[5.0, 6.0]], 4, 7) == [[4, 7]]
+    for number in range(1, 200):
+        spans = submit_deadline.joined(spans, number * 10, number * 10 + 1)
+
+    assert len(spans) == submit_deadline.MOST_SPANS
+    assert (spans[0][0], spans[-1]) == (0, [1990, 1991])
+
+
+def test_without_a_standstill_it_fails_after_its_time(render):
+    sweep_at(23)
+    assert status(render) == Status.PENDING
+
+    sweep_at(24.1)
+
+    assert status(render) == Status.FAILED
+
+
+def held(render, until):
+    with at(1):
+        services.pause_sending("default")
+    with at(until):
+        services.resume_sending("default")
+
+
+def refused(render, until):
+    with at(1):
+        gate.pause("default", Sort.WRITES, Paused("No credit left.", code="x", status=402))
+    sweep_at(*(number / 12 for number in range(12, until * 12)))
+    with at(until):
+        gate.passed("default", Sort.WRITES)
+        gate.resume("default")
+
+
+@pytest.mark.parametrize("hold_up", [held, refused])
+def test_what_holds_up_the_line_does_not_count(render, hold_up):
+    hold_up(render, until=11)
+
+    sweep_at(33.8)
+    assert status(render) == Status.PENDING
+    assert RenderJob.objects.due(START + timedelta(hours=33.8)).exists()
+
+    sweep_at(34.2)
+    assert status(render) == Status.FAILED
+
+
+def test_a_pause_that_no_sweep_saw_counts_as_little(render):
+    """Beat was stopped for as long."""
+    held(render, until=100)
+
+    sweep_at(100.5)
+
+    assert status(render) == Status.PENDING
+
+
+def test_while_a_person_s_pause_lasts_nothing_fails(render):
+    with at(1):
+        services.pause_sending("default")
+
+    sweep_at(1000)
+
+    assert status(render) == Status.PENDING
+
+
+def test_a_spent_budget_holds_up_the_line(render, settings):
+    settings.RENDERS |= {"BUDGET_USD": 0.01, "PRICES": "image=0.09"}
+    RenderJob.objects.filter(pk=render.pk).update(model="other")  # which has no price
+    with at(0):
+        spent = services.create_render("a hen", model="sume/auto")
+    RenderJob.objects.filter(pk=spent.pk).update(
+        status=Status.COMPLETED,
+        sume_job_id="j",
+        submitted_at=START,
+        finished_at=START,
+        handled_at=START,
+        cost_usd_micros=90_000,
+    )
+
+    sweep_at(*(number / 12 for number in range(12 * 26)))
+
+    assert status(render) == Status.PENDING
+
+
+def test_a_pause_that_sume_asks_for_counts(render):
+    with at(1):
+        gate.pause("default", Sort.WRITES, BackOff("Wait.", code="x", status=429), 900)
+
+    sweep_at(*(1 + number / 12 for number in range(12 * 23 + 2)))
+
+    assert status(render) == Status.FAILED
+
+
+def test_one_that_sume_may_hold_gets_no_more_time(render):
+    """Sume forgets a key: sent later, it could be billed again."""
+    RenderJob.objects.filter(pk=render.pk).update(outcome_unknown_at=START)
+    with at(1):
+        services.pause_sending("default")
+
+    sweep_at(24.1)
+
+    render.refresh_from_db()
+    assert render.error_code == "submit_outcome_unknown"
+
+
+def test_what_waits_for_the_settings_does_not_fail():
+    with at(0):
+        render = RenderJob.objects.create(prompt="a fox", workspace="gone")
+
+    sweep_at(30, 1000)
+
+    assert status(render) == Status.PENDING
+    assert Gate.objects.get(pk="gone:writes").standstills
