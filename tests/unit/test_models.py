@@ -313,16 +313,29 @@ def of_default(renders):
 
 
 QUERIES = {
-    "the next to send": ("renders_pending", lambda renders: of_default(renders).due(LATER)),
+    "the next to send": ("renders_line", lambda renders: of_default(renders).due(LATER)),
     "not sent": (
-        "renders_pending",
+        "renders_line",
         lambda renders: of_default(renders).due(LATER).waiting_since(LATER),
     ),
     "given up": (
-        "renders_pending",
-        lambda renders: of_default(renders).expired(NOW - timedelta(days=1)),
+        "renders_unsure",  # together with `renders_newest_of_user` or the line's
+        lambda renders: of_default(renders).expired(NOW - timedelta(days=1), NOW),
     ),
-    "to be canceled": ("renders_pending", lambda renders: renders.withdrawn()),
+    "to be canceled": ("renders_waiting", lambda renders: renders.withdrawn()),
+    "a user's last tag": (
+        "renders_waiting",
+        lambda renders: of_default(renders)
+        .in_line()
+        .filter(created_by=7, priority=0)
+        .order_by("-turn"),
+    ),
+    "the tag that the line has come to": (
+        "renders_claimed",
+        lambda renders: of_default(renders)
+        .filter(priority=0, claimed_at__isnull=False)
+        .order_by("-turn"),
+    ),
     "held": ("renders_held", lambda renders: renders.filter(HELD)),
     "never at Sume, not finished": (
         "renders_to_finish",
@@ -388,5 +401,5 @@ def test_the_next_to_send_need_no_sorting():
 
     plan = of_default(RenderJob.objects).due(LATER).values_list("pk", flat=True)[:20].explain()
 
-    assert "renders_pending" in plan
+    assert "renders_line" in plan
     assert "Sort" not in plan

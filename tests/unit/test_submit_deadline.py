@@ -18,7 +18,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def a_day(settings):
-    settings.RENDERS = {**settings.RENDERS, "SUBMIT_DEADLINE_HOURS": 24, "SWEEP_SECONDS": 30}
+    settings.RENDERS = {**settings.RENDERS, "SUBMIT_DEADLINE_HOURS": 24, "SWEEP_SECONDS": 300}
 
 
 def at(hours):
@@ -94,7 +94,7 @@ def held(render, until):
 def refused(render, until):
     with at(1):
         gate.pause("default", Sort.WRITES, Paused("No credit left.", code="x", status=402))
-    sweep_at(*(number / 12 for number in range(12, until * 12)))
+    sweep_at(*(number / 2 for number in range(2, until * 2)))
     with at(until):
         gate.passed("default", Sort.WRITES)
         gate.resume("default")
@@ -104,9 +104,9 @@ def refused(render, until):
 def test_what_holds_up_the_line_does_not_count(render, hold_up):
     hold_up(render, until=11)
 
-    sweep_at(33.8)
+    sweep_at(33.4)
     assert status(render) == Status.PENDING
-    assert RenderJob.objects.due(START + timedelta(hours=33.8)).exists()
+    assert RenderJob.objects.due(START + timedelta(hours=33.4)).exists()
 
     sweep_at(34.2)
     assert status(render) == Status.FAILED
@@ -144,7 +144,7 @@ def test_a_spent_budget_holds_up_the_line(render, settings):
         cost_usd_micros=90_000,
     )
 
-    sweep_at(*(number / 12 for number in range(12 * 26)))
+    sweep_at(*(number / 2 for number in range(2 * 26)))
 
     assert status(render) == Status.PENDING
 
@@ -153,7 +153,7 @@ def test_a_pause_that_sume_asks_for_counts(render):
     with at(1):
         gate.pause("default", Sort.WRITES, BackOff("Wait.", code="x", status=429), 900)
 
-    sweep_at(*(1 + number / 12 for number in range(12 * 23 + 2)))
+    sweep_at(*(1 + number / 2 for number in range(2 * 23 + 2)))
 
     assert status(render) == Status.FAILED
 
