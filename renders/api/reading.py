@@ -26,8 +26,6 @@ class Wanted:
 
     def field(self, index: int, name: str) -> str:
         """A field's name in the body."""
-        if name == "renders":  # of the list itself
-            return name
         return f"renders[{index}].{name}" if self.many else name
 
 

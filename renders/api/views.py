@@ -13,7 +13,7 @@ from renders.api.listing import read_listing
 from renders.api.problems import Problem
 from renders.api.reading import read_key, read_wanted
 from renders.api.representation import represent
-from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken
+from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken, TooManyAtOnce
 from renders.idempotency import Created, create_once
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -61,6 +61,8 @@ class RenderList(ApiView):
             ) from None
         except LineFull as error:
             raise _line_full(error) from None
+        except TooManyAtOnce as error:  # of the list, not of one of its renders
+            raise Problem(422, "Nothing was made: the list is too long.", [error]) from None
         except InvalidRender as error:
             told = InvalidRender(wanted.field(error.index, error.field), error.message)
             raise Problem(422, "Nothing was made: this is not acceptable.", [told]) from None
