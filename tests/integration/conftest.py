@@ -160,7 +160,7 @@ def redis_of_session() -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def own_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publish where the settings say: an earlier test of this process may have connected elsewhere."""
+    """Publish where the settings say, even if an earlier test was connected elsewhere."""
     monkeypatch.delenv("CELERY_BROKER_WRITE_URL", raising=False)
     app = current_app._get_current_object()
     monkeypatch.setattr(app, "_pool", None)
