@@ -28,9 +28,7 @@ HEADERS: Json = {
     "Allow": header("What is possible here.", required=True, type="string"),
 }
 EXTRA = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After"}
-
-
-# Problems that have another code than usual.
+# A second example for a status.
 OTHERS = {429: LINE_FULL}
 
 
