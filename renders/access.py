@@ -6,6 +6,7 @@ from uuid import UUID
 from django.shortcuts import get_object_or_404
 
 from renders.conf import conf
+from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 
 
@@ -18,6 +19,24 @@ def visible(user: Any, pk: UUID) -> RenderJob:
 def may_add(user: Any) -> bool:
     """Whether this person may make renders, each of which costs money."""
     return bool(conf.ANYBODY_ADDS or user.has_perm("renders.add_renderjob"))
+
+
+def may_prioritize(user: Any) -> bool:
+    """Whether this person may give a render a priority above 0: it is sent before the others'."""
+    return bool(user.is_staff or user.has_perm("renders.prioritize_renderjob"))
+
+
+def priority_fault(user: Any, priority: int) -> InvalidRender | None:
+    """The error if this person may not give a new render this priority."""
+    if priority <= 0 or may_prioritize(user):
+        return None
+    words = "A priority above 0 needs a permission. Leave it out, or ask staff for the permission."
+    return InvalidRender("priority", words)
+
+
+def may_exceed_waiting_limit(user: Any) -> bool:
+    """Whether this person may have more than `MAX_WAITING_PER_USER` renders waiting."""
+    return bool(user.is_staff or user.has_perm("renders.exceed_waiting_limit"))
 
 
 def may_cancel(user: Any, render: RenderJob) -> bool:

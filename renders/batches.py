@@ -37,7 +37,9 @@ class Tally:
 
     done: int = 0
     unreached: int = 0
-    """Time was up; call again for these."""
+    """Time was up, or the line was full; call again for these."""
+    refused: str = ""
+    """Why no more of them could be done now; empty where time was up."""
     named: list[UUID] = field(default_factory=list)
     """The first `NAMED` of what was done."""
 
@@ -151,7 +153,11 @@ def _walk(renders: RenderQueries, work: Work) -> Tally:
     until = time.monotonic() + PATIENCE_SECONDS
     rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("pk")
     while pks := list(rest.values_list("pk", flat=True)[:BATCH]):
-        done = work(pks)
+        try:
+            done = work(pks)
+        except InvalidRender as error:  # nothing was done of these
+            tally.refused, tally.unreached = error.message, rest.count()
+            break
         tally.done += len(done)
         tally.named += done[: NAMED - len(tally.named)]
         rest = renders.filter(pk__gt=pks[-1])
@@ -175,7 +181,7 @@ def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
                 new.append(services.new_retry(originals[pk], user))
             except InvalidRender:
                 continue  # a limit that was set since
-        stored = services.store(new, starters=starters)
+        stored = services.store_for(user, new, starters=starters)
         made = [row.pk for retry, row in zip(new, stored, strict=True) if row is retry]
     for render in candidates.exclude(pk__in=originals):
         try:

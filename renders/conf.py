@@ -184,6 +184,12 @@ class Conf:
         "Whoever is logged in may add and retry renders (1), or only with the permission "
         "`renders.add_renderjob` (0).",
     )
+    MAX_WAITING_PER_USER = Setting(
+        1_000,
+        count,
+        "Most renders that one user may have waiting through the API and the pages, staff "
+        "excepted; 0: no limit.",
+    )
     API_REQUESTS_PER_MINUTE = Setting(600, count, "Most API requests of one user; 0: no limit.")
     IDEMPOTENCY_HOURS = Setting(
         720.0, hours, "How long the API remembers an `Idempotency-Key`; 0: for ever."

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from renders import avatars, choosing, services, spending, workspaces
+from renders import access, avatars, choosing, services, spending, waiting_limit, workspaces
 from renders.exceptions import InvalidRender, RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
@@ -62,6 +62,13 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     sheet.faults += [
         fault_of(sheet.requests[index][0], error) for index, error in avatars.faults(user, requests)
     ]
+    sheet.faults += [
+        fault_of(line, error)
+        for line, request in sheet.requests
+        if (error := access.priority_fault(user, request["priority"]))
+    ]
+    if too_many := waiting_limit.too_many_at_once(user, len(requests)):
+        sheet.faults.append(Fault(0, too_many.message))
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet
 
@@ -88,7 +95,7 @@ def added_before(draft: Draft) -> Draft | None:
 def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
     """Make its renders, all or none, once; says whether they are new.
 
-    Raises `Faulty`; nothing is stored then.
+    Raises `Faulty`, or `LineFull` if it does not fit now; nothing is stored then.
     """
     try:
         renders = [] if draft.added_at else _renders(draft, user)
@@ -102,7 +109,7 @@ def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
         row = Draft.objects.select_for_update().defer("text").get(pk=draft.pk)
         if row.added_at:
             return [], False
-        stored = services.store(renders)
+        stored = services.store_for(user, renders)
         if any(render is not kept for render, kept in zip(renders, stored, strict=True)):
             taken = Fault(0, "A reference was taken meanwhile. Look at the list again.")
             raise Faulty([taken])

@@ -131,3 +131,29 @@ class ReferenceTaken(InvalidRender):
             "Another render has this reference, with a different request. Choose another one.",
             index=index,
         )
+
+
+class TooManyAtOnce(InvalidRender):
+    """More new renders were asked for than one person may have waiting; nothing was created."""
+
+    def __init__(self, new: int, limit: int) -> None:
+        super().__init__(
+            "renders",
+            f"These are {new:,} new renders, and you may have at most {limit:,} waiting. "
+            "Ask for fewer at once.",
+        )
+
+
+class LineFull(InvalidRender):
+    """This person has too many renders waiting for more to fit; nothing was created."""
+
+    retry_after = 60
+    """Seconds after which a program may try again: some renders may have been sent by then."""
+
+    def __init__(self, waiting: int, new: int, limit: int) -> None:
+        super().__init__(
+            "renders",
+            f"You have {waiting:,} render{'' if waiting == 1 else 's'} waiting, and at most "
+            f"{limit:,} may wait: {new:,} more {'does' if new == 1 else 'do'} not fit. "
+            "Wait until some have been sent, or cancel some.",
+        )

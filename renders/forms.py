@@ -13,7 +13,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
-from renders import choosing, inputs, kind_fields, services
+from renders import access, choosing, inputs, kind_fields, services
 from renders.bodies import SHAPES
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
@@ -53,7 +53,7 @@ def add_error_of(form: forms.Form, error: InvalidRender) -> None:
     texts = {name for name in form.fields if form.data.get(form.add_prefix(name))}
     name = inputs.place(error, texts)
     if name in form.fields or not error.field.startswith("params."):
-        form.add_error(name, error.message)
+        form.add_error(name if name in form.fields else None, error.message)
         return
     own = error.field.removeprefix("params.")
     words = error.message if own in error.message else f"{own}: {error.message}"
@@ -223,7 +223,7 @@ class TokenForm(forms.Form):
 
 
 class RenderForm(TokenForm):
-    """Adds a render from its page. Only staff set a priority: it moves others back in the line."""
+    """Adds a render from its page. A priority needs a permission: it moves others back in line."""
 
     prompt = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -251,7 +251,7 @@ class RenderForm(TokenForm):
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         self.user = user
         super().__init__(*args, label_suffix="", **kwargs)
-        if not user.is_staff:
+        if not access.may_prioritize(user):
             del self.fields["priority"]
 
     def clean_model(self) -> str:

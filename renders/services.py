@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from renders import (
+    access,
     avatars,
     checking,
     choosing,
@@ -23,6 +24,7 @@ from renders import (
     scheduling,
     submit_deadline,
     turns,
+    waiting_limit,
     workspaces,
 )
 from renders.conf import conf
@@ -81,12 +83,18 @@ def create_renders(requests: Iterable[Mapping[str, Any]], *, user: Any = None) -
 def create(
     requests: Iterable[Mapping[str, Any]], user: Any, scope: str
 ) -> list[tuple[RenderJob, bool]]:
-    """As `create_renders`, with references of this scope; says also which renders are new."""
+    """As `create_renders`, with references of this scope; says also which renders are new.
+
+    Raises `LineFull` if this person has too many renders waiting, for any scope but `CODE`.
+    """
+    person = None if scope == CODE else user
     requests, choose = list(requests), choosing.remembering()
     renders = [new_render(one, user=user, choose=choose, scope=scope) for one in requests]
     with transaction.atomic():
+        waiting_limit.lock(person)
         stored = store(renders)
         if scope != CODE:
+            _refuse_priorities(user, renders, stored)
             _refuse_faces(user, renders, stored)
         for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
             if row is render:
@@ -94,7 +102,25 @@ def create(
             owner, cleaned = _cleaned(requests[index], user)
             if not references.asks_for(row, cleaned, owner):
                 raise ReferenceTaken(index)
+        # Last: what is wrong with the request counts before what only has to wait.
+        waiting_limit.check(person, _new(renders, stored))
     return [(row, row is render) for render, row in zip(renders, stored, strict=True)]
+
+
+def _new(renders: list[RenderJob], stored: list[RenderJob]) -> int:
+    """How many of these were stored just now."""
+    return sum(row is render for render, row in zip(renders, stored, strict=True))
+
+
+def _refuse_priorities(user: Any, renders: list[RenderJob], stored: list[RenderJob]) -> None:
+    """Raise `InvalidRender` if this person may not give a new render its priority.
+
+    A known row passes: it keeps the priority that it has.
+    """
+    for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
+        if row is render and (error := access.priority_fault(user, render.priority)):
+            error.index = index
+            raise error
 
 
 def _refuse_faces(user: Any, renders: list[RenderJob], stored: list[RenderJob]) -> None:
@@ -166,6 +192,19 @@ def store(renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJ
     return stored
 
 
+def store_for(user: Any, renders: list[RenderJob], *, starters: int = STARTERS) -> list[RenderJob]:
+    """As `store`, within the number of renders that this person may have waiting.
+
+    Raises `LineFull` or `TooManyAtOnce`; nothing is stored then. Without a user (None: the site's
+    own code) there is no limit.
+    """
+    with transaction.atomic():
+        waiting_limit.lock(user)
+        stored = store(renders, starters=starters)
+        waiting_limit.check(user, _new(renders, stored))
+    return stored
+
+
 def cancel_render(render: RenderJob) -> bool:
     """Ask for a render to be canceled; True unless it has ended or was asked for already.
 
@@ -190,7 +229,8 @@ def retry_render(render: RenderJob, *, user: Any = None) -> RenderJob:
     """Make a new render, with a new key and a new bill, from one that failed or was canceled.
 
     A render is retried once: a second call (a double click) returns the first one's render.
-    Raises `InvalidRender` if the render has not ended that way.
+    Raises `InvalidRender` if the render has not ended that way, and `LineFull` if `user` has too
+    many renders waiting. Without a user, there is no limit.
     """
     return retry_once(render, user)[0]
 
@@ -217,12 +257,15 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
                 f"Only a failed or canceled render is retried; this one is {original.status}.",
             )
         retry = new_retry(original, user)
-        [row] = store([retry])
+        [row] = store_for(user, [retry])
         return row, row is retry
 
 
 def new_retry(original: RenderJob, user: Any) -> RenderJob:
-    """A retry that is not stored yet, of the original's owner, else of `user`."""
+    """A retry that is not stored yet, of the original's owner, else of `user`.
+
+    It keeps the original's priority, which needs no permission here: it was granted once.
+    """
     request = {
         name: getattr(original, name) for name in ("prompt", "kind", "model", "params", "priority")
     }

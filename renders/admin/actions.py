@@ -142,6 +142,8 @@ class RenderActions(admin.ModelAdmin):
             self.message_user(request, f"{left:,} left alone: {left_alone}.")
         if tally.unreached:
             text = f"Time was up: {tally.unreached:,} are still to do. Do the same again for them."
+            if tally.refused:
+                text = f"{tally.refused} {tally.unreached:,} are still to do."
             self.message_user(request, text, messages.WARNING)
 
 

@@ -18,8 +18,9 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from renders import drafts, workspaces
+from renders import access, drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
+from renders.exceptions import InvalidRender
 from renders.forms import ParamsField, add_error_of, add_workspaces, new_token
 from renders.inputs import COLUMNS
 from renders.layouts import Layout, Unreadable, decode, layout_of
@@ -90,6 +91,8 @@ class AddManyForm(forms.Form):
             f"{', '.join(COLUMNS)}."
         )
         add_workspaces(self)
+        if not access.may_prioritize(user):
+            del self.fields["priority"]
 
     def clean_prompts(self) -> str:
         """Refused here: a browser that knew the limit would cut what is pasted, and say nothing."""
@@ -117,7 +120,8 @@ class AddManyForm(forms.Form):
         if not self.errors and bool(prompts.strip()) == bool(sheet):
             text = "Type prompts or choose a file" + (", not both." if sheet else ".")
             self.add_error("prompts", text)
-        common = {name: data.get(name) for name in ("kind", "model", "priority", "params")}
+        common = {name: data.get(name) for name in ("kind", "model", "params")}
+        common["priority"] = data.get("priority", 0)
         common |= {"workspace": data["workspace"]} if data.get("workspace") else {}
         if not self.errors:
             for error in request_errors(common):
@@ -144,8 +148,12 @@ def _in_words(params: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _fieldsets(form: AddManyForm) -> Any:
     top, (name, options) = FIELDSETS
-    wanted = ["workspace"] if "workspace" in form.fields else []
-    return [top, (name, {**options, "fields": [*options["fields"], *wanted]})]
+    (*row, priority), *rest = options["fields"]
+    if priority in form.fields:
+        row.append(priority)
+    if "workspace" in form.fields:
+        rest.append("workspace")
+    return [top, (name, {**options, "fields": [tuple(row), *rest]})]
 
 
 class AddMany(admin.ModelAdmin):
@@ -203,6 +211,9 @@ class AddMany(admin.ModelAdmin):
                 renders, is_new = drafts.add(draft, request.user)
             except drafts.Faulty as error:
                 faults = error.faults
+            except InvalidRender as error:
+                # The list is kept, and can be added later.
+                messages.error(request, f"Nothing was added. {error.message}")
             else:
                 if is_new:
                     return self._added(request, draft, renders)

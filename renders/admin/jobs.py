@@ -32,10 +32,7 @@ from renders.validation import REQUEST_FIELDS
 
 ORDER = "Order and name"
 ASKED = [*kind_fields.BEFORE, "prompt", *kind_fields.AFTER, *kind_fields.SELDOM, "model", "params"]
-ADD_FIELDSETS: Any = [
-    (None, {"fields": ["token", "kind", *ASKED]}),
-    (ORDER, {"fields": ["priority", "reference"]}),
-]
+ASKED_FIELDSET: Any = (None, {"fields": ["token", "kind", *ASKED]})
 FIRST: list[Any] = [("badge", "standing"), "trouble", "pictures", "whole_prompt"]
 FIELDSETS: Any = [
     (
@@ -113,8 +110,9 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
-            wanted = ["workspace"] if choosing.choices(request.user) else []
-            return [*ADD_FIELDSETS[:1], (ORDER, {"fields": ["priority", "reference", *wanted]})]
+            fields = ["priority"] if access.may_prioritize(request.user) else []
+            fields += ["reference", *(["workspace"] if choosing.choices(request.user) else [])]
+            return [ASKED_FIELDSET, (ORDER, {"fields": fields})]
         missing = set()
         if not (obj.error_code or obj.error_message):
             missing.add("trouble")
@@ -135,7 +133,9 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     ) -> Any:
         kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
         if obj is None:
-            kwargs["fields"] = ["token", *REQUEST_FIELDS]  # the workspace's is the form's own
+            hidden = set() if access.may_prioritize(request.user) else {"priority"}
+            # The workspace's is the form's own.
+            kwargs["fields"] = ["token", *(name for name in REQUEST_FIELDS if name not in hidden)]
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.user = request.user
         return form

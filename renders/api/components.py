@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from renders.api.examples import LINE_FULL
 from renders.api.problems import CONTENT_TYPE, STATUSES
 from renders.api.schemas import ADDRESS, Json, ref
 
@@ -27,6 +28,15 @@ HEADERS: Json = {
     "Allow": header("What is possible here.", required=True, type="string"),
 }
 EXTRA = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After"}
+# A second example for a status.
+OTHERS = {429: LINE_FULL}
+
+
+def _examples(usual: Json) -> Json:
+    if usual["status"] not in OTHERS:
+        return {"example": usual}
+    found = [usual, {**usual, **OTHERS[usual["status"]]}]
+    return {"examples": {one["code"]: {"value": one} for one in found}}
 
 
 def problem(status: int) -> Json:
@@ -34,7 +44,7 @@ def problem(status: int) -> Json:
     code, title = STATUSES[status]
     example = {"type": "about:blank", "title": title, "status": status, "code": code}
     headers = {EXTRA[status]: ref("headers", EXTRA[status])} if status in EXTRA else {}
-    content = {"schema": ref("schemas", "Problem"), "example": {**example, "detail": "…"}}
+    content = {"schema": ref("schemas", "Problem"), **_examples({**example, "detail": "…"})}
     return {
         "description": title,
         "headers": headers if status in (401, 405) else {**headers, **RATE},

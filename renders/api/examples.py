@@ -62,3 +62,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     },
     "many": {"renders": [{"prompt": "A boat"}, {"prompt": "A fox", "kind": "video"}]},
 }
+
+LINE_FULL = {
+    "code": "too_many_waiting",
+    "detail": "Nothing was made. You have 998 renders waiting, and at most 1,000 may wait: 5 more "
+    "do not fit. Wait until some have been sent, or cancel some.",
+}

@@ -131,7 +131,10 @@ def create_renders() -> Json:
         description="409: the key was sent with another body, or a reference with another "
         "request (`code` says which). 422: `errors` names the field, for instance "
         "`renders[3].params.avatar_handle`. A request that conforms to the schema gets it if a "
-        "script is too long, or if you may not use an avatar or its handle.",
+        "script is too long, if you may not use an avatar or its handle or give a priority above "
+        "0, or if a list is longer than the number of renders that you may have waiting. 429 with "
+        "the code `too_many_waiting`: that number is reached until some have been sent; send the "
+        "request again with the same key.",
         parameters=[KEY],
         requestBody={
             "required": True,
@@ -186,7 +189,8 @@ def retry_render() -> Json:
         {"202": _reply("The new one.", "Render", links=LINKS_OF_NEW, headers=headers)},
         (403, 404, 409, 413, 415),
         description="Takes no body. It is billed anew, and done once: repeated, it gives the "
-        "same new render. 409: it has not failed, and was not canceled.",
+        "same new render. 409: it has not failed, and was not canceled. 429 with the code "
+        "`too_many_waiting`: it does not fit into the number of renders that you may have waiting.",
     )
 
 

@@ -86,7 +86,7 @@ def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
             "minimum": -32_000,
             "maximum": 32_000,
             "default": 0,
-            "description": "Higher goes first.",
+            "description": "Higher goes first. Above 0 needs a permission (422).",
         },
         "reference": {
             "type": ["string", "null"],

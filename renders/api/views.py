@@ -13,7 +13,7 @@ from renders.api.listing import read_listing
 from renders.api.problems import Problem
 from renders.api.reading import read_key, read_wanted
 from renders.api.representation import represent
-from renders.exceptions import InvalidRender, KeyReused, ReferenceTaken
+from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken, TooManyAtOnce
 from renders.idempotency import Created, create_once
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -59,6 +59,10 @@ class RenderList(ApiView):
                 [InvalidRender(field, error.message)],
                 code="reference_taken",
             ) from None
+        except LineFull as error:
+            raise _line_full(error) from None
+        except TooManyAtOnce as error:  # of the list, not of one of its renders
+            raise Problem(422, "Nothing was made: the list is too long.", [error]) from None
         except InvalidRender as error:
             told = InvalidRender(wanted.field(error.index, error.field), error.message)
             raise Problem(422, "Nothing was made: this is not acceptable.", [told]) from None
@@ -129,6 +133,8 @@ class RenderRetry(ApiView):
             raise Problem(403, "You may see this render, but not retry it.")
         try:
             new, is_new = services.retry_once(render, request.user)
+        except LineFull as error:
+            raise _line_full(error) from None
         except InvalidRender as error:
             raise Problem(409, error.message, code="not_retryable") from None
         return _made(request, Created([new], replayed=not is_new), many=False)
@@ -160,6 +166,15 @@ class Nothing(ApiView):
 
     def _answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         raise Problem(404, "There is nothing at this address. Addresses of renders end with /.")
+
+
+def _line_full(error: LineFull) -> Problem:
+    return Problem(
+        429,
+        f"Nothing was made. {error.message}",
+        code="too_many_waiting",
+        Retry_After=str(error.retry_after),
+    )
 
 
 def _made(request: HttpRequest, created: Created, *, many: bool) -> JsonResponse:

@@ -173,6 +173,8 @@ class RenderJob(models.Model):
             ("retry_renderjob", "Can retry render job"),
             ("hold_renderjob", "Can hold and release render job"),
             ("choose_workspace", "Can choose the workspace of a render"),
+            ("prioritize_renderjob", "Can give a render a priority above 0"),
+            ("exceed_waiting_limit", "Can have any number of renders waiting"),
         ]
         constraints = [
             models.CheckConstraint(name="renders_status_known", condition=Q(status__in=Status)),

@@ -27,6 +27,7 @@ from renders import (
     services,
     standing,
     sweep,
+    waiting_limit,
     workspaces,
 )
 from renders.conf import conf
@@ -149,6 +150,10 @@ def asked_again(row):
     )
 
 
+def count_waiting(user: Any) -> None:
+    waiting_limit.check(user, 1)
+
+
 def some(**which: Any) -> Any:
     """One of the newest of that sort."""
     return RenderJob.objects.filter(**which)[9:10].get()
@@ -194,6 +199,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "a read at once": lambda: checking.ask([some(status=Status.SUBMITTED).pk]),
     "an event": an_event_comes,
     "a new render": lambda: services.create_render("a fox", reference="order-new"),
+    "how many of a person wait": lambda: count_waiting(some(status=Status.PENDING).created_by),
     "a known reference": lambda: asked_again(some(reference__isnull=False)),
     "an end without Sume": lambda: RenderJob.objects.take_unfinished(timezone.now(), 60),
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),

@@ -1,9 +1,12 @@
-"""Who may spend money: everybody who is logged in, or those who were given leave."""
+"""Who may spend money, and who may be sent first: everybody, or those who were given leave."""
 
 import pytest
 from django.contrib.auth.models import Permission
 
+from renders import access, services
+from renders.exceptions import InvalidRender
 from renders.models import RenderJob
+from renders.references import door
 from renders.services import cancel_render, create_render
 
 pytestmark = pytest.mark.django_db
@@ -76,3 +79,63 @@ def test_without_leave_ones_own_can_still_be_canceled(client, ann, followed):
     render = create_render("A boat", user=ann)
 
     assert client.post(f"/renders/{render.pk}/cancel/").status_code == 302
+
+
+# --- Priorities ---------------------------------------------------------------------------
+
+
+def allowed(user):
+    user.user_permissions.add(Permission.objects.get(codename="prioritize_renderjob"))
+    return type(user).objects.get(pk=user.pk)
+
+
+def test_staff_and_those_with_the_permission_may_give_a_priority(ann, django_user_model):
+    sam = django_user_model.objects.create_user("sam", is_staff=True)
+
+    assert not access.may_prioritize(ann)
+    assert access.may_prioritize(sam)
+    assert access.may_prioritize(allowed(ann))
+
+
+def test_the_permission_to_go_first_is_none_to_have_many_waiting(ann):
+    assert not access.may_exceed_waiting_limit(allowed(ann))
+
+
+@pytest.mark.parametrize("priority", [1, 32_000])
+def test_without_leave_no_door_takes_a_priority_above_0(ann, priority):
+    requests = [{"prompt": "A boat"}, {"prompt": "A fox", "priority": priority}]
+    with pytest.raises(InvalidRender) as caught:
+        services.create(requests, ann, door(ann))
+
+    assert (caught.value.field, caught.value.index) == ("priority", 1)
+    assert caught.value.message.startswith("A priority above 0 needs a permission.")
+    assert not RenderJob.objects.exists()
+
+
+@pytest.mark.parametrize("priority", [0, -1, -32_000])
+def test_everybody_may_let_others_go_first(ann, priority):
+    [(render, _)] = services.create([{"prompt": "A", "priority": priority}], ann, door(ann))
+
+    assert render.priority == priority
+
+
+def test_with_leave_a_priority_is_taken(ann):
+    user = allowed(ann)
+    [(render, _)] = services.create([{"prompt": "A", "priority": 9}], user, door(user))
+
+    assert render.priority == 9
+
+
+def test_a_known_reference_passes_whatever_priority_is_asked_for(ann):
+    known = {"prompt": "A boat", "reference": "order-1"}
+    [(render, _)] = services.create([known], ann, door(ann))
+
+    assert services.create([{**known, "priority": 9}], ann, door(ann)) == [(render, False)]
+    assert RenderJob.objects.get().priority == 0
+
+
+def test_the_sites_code_gives_any_priority_and_a_retry_keeps_it(ann):
+    render = create_render("A boat", user=ann, priority=9)
+    cancel_render(render)
+
+    assert services.retry_render(render, user=ann).priority == 9

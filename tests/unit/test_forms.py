@@ -366,3 +366,26 @@ def test_without_the_list_the_field_still_works(ann, monkeypatch):
     assert "<datalist" not in str(form["avatar_handle"]) and "list=" not in str(
         form["avatar_handle"]
     )
+
+
+# --- What this person may ask for -----------------------------------------------------------
+
+
+def test_a_priority_without_the_permission_is_refused_at_its_field(ann):
+    form = admin_form(ann, priority="1")
+
+    assert list(form.errors) == ["priority"]
+    assert not RenderJob.objects.exists()
+
+
+@pytest.mark.parametrize("make_form", [page_form, admin_form])
+def test_a_full_line_is_an_error_of_the_form_which_can_be_sent_again(ann, make_form, settings):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 1}
+    waiting = create_render("A fox", user=ann)
+    form = make_form(ann)
+
+    [words] = form.non_field_errors()
+    assert words.startswith("You have 1 render waiting, and at most 1 may wait")
+    assert form["prompt"].value() == "A boat"
+    cancel_render(waiting)
+    assert make_form(ann).is_valid()

@@ -253,6 +253,7 @@ FORBIDDEN = {
     "secrets_file": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "spending": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "loads": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
+    "waiting_limit": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "choosing": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "checks.workspaces": {"renders.models", "celery", "redis", "requests"},
     "exceptions": {"requests", "django"},

@@ -1,6 +1,7 @@
 """Add many: shown first, added once, all or none."""
 
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from renders import drafts, services
 from renders.admin import bulk
+from renders.layouts import Layout
 from renders.models import Draft, RenderEvent, RenderJob
 from renders.references import door
 from renders.steps import Step
@@ -320,3 +322,66 @@ def test_fields_of_one_kinds_own_are_columns_and_shown(site):
     row = RENDERS.get()
     assert (row.prompt, row.model, row.params["avatar_handle"]) == ("", "", "mara")
     assert "Line 2, image_url" in preview(site, file=text.replace("https", "http")).text
+
+
+# --- What this person may ask for ---------------------------------------------------------
+
+
+@pytest.fixture
+def ann(django_user_model):
+    """Not of the staff: the admin's site of another project may let her in."""
+    return django_user_model.objects.create_user("ann")
+
+
+def kept(user, text, **common):
+    fields = {"kind": "image", "model": "sume/auto", "priority": 0, "params": {}, **common}
+    return drafts.keep(user, "t" * 24, text, Layout.LINES, fields)
+
+
+def test_a_priority_without_the_permission_is_wrong_at_its_line(ann):
+    text = "prompt,priority\na fox,0\na hen,2\na cow,-1\n"
+
+    [fault] = drafts.check(text, Layout.TABLE, {}, ann).faults
+    assert str(fault).startswith("Line 3, priority: A priority above 0 needs a permission.")
+    with pytest.raises(drafts.Faulty):
+        drafts.add(kept(ann, "a fox", priority=1), ann)
+    assert not RENDERS.exists()
+
+
+def test_the_field_for_a_priority_is_shown_to_those_who_may_give_one(site, ann):
+    assert 'name="priority"' in site.get(PAGE).text
+
+    form = bulk.AddManyForm(user=ann)
+    assert "priority" not in form.fields
+    assert "priority" not in str(bulk._fieldsets(form))
+    data = {"token": "t" * 24, "prompts": "a fox", "kind": "image", "model": "m", "params": "{}"}
+    form = bulk.AddManyForm(data, user=ann)
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["common"]["priority"] == 0
+
+
+def test_a_list_that_can_never_fit_is_refused_before_it_is_shown(ann, settings):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 2}
+
+    [fault] = drafts.check("a fox\na hen\na cow", Layout.LINES, {}, ann).faults
+    assert str(fault).startswith("These are 3 new renders, and you may have at most 2 waiting.")
+
+
+def test_a_list_that_does_not_fit_now_is_kept_and_can_be_added_later(
+    client, django_user_model, settings
+):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 2}
+    sam = staff(client, django_user_model, "add")
+    waiting = services.create_render("older", user=sam)
+    draft = kept(sam, "a fox\na hen")
+    page = f"{PAGE}{draft.token}/"
+    staff_as_limited = mock.patch("renders.access.may_exceed_waiting_limit", return_value=False)
+    with staff_as_limited:
+        refused = client.post(page)
+
+        assert "Nothing was added. You have 1 render waiting, and at most 2 may" in refused.text
+        assert 'value="Add 2 renders"' in refused.text
+        assert RENDERS.count() == 1
+        services.cancel_render(waiting)
+        client.post(page)
+    assert RENDERS.pending().count() == 2

@@ -65,6 +65,20 @@ def filled(client, **changes):
 # --- Adding -------------------------------------------------------------------------------
 
 
+def test_the_field_for_a_priority_is_shown_to_those_who_may_give_one(client, django_user_model):
+    staff(client, django_user_model, "add")
+    assert 'name="priority"' in client.get(ADD).text
+
+    with mock.patch("renders.access.may_prioritize", return_value=False):
+        shown = client.get(ADD)
+        data = {"token": shown.context["adminform"].form["token"].value(), "kind": "image"}
+        data |= {"prompt": "A boat", "model": "sume/auto", "params": "{}", "priority": "5"}
+        client.post(ADD, data)
+
+    assert 'name="priority"' not in shown.text
+    assert RenderJob.objects.get().priority == 0
+
+
 def test_adding_goes_through_the_services(site, admin_user):
     with mock.patch.object(services, "create", wraps=services.create) as create:
         data = filled(site, params='{"seed": 7}', priority="5", kind="video")

@@ -1,13 +1,14 @@
 """POST: one or many, all or none, and once for each key and each reference."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from renders.models import ApiRequest, RenderJob
 from renders.services import STARTERS, create_render
-from tests.unit.api.support import problem
+from tests.unit.api.support import failed, problem
 
 pytestmark = pytest.mark.django_db
 BOAT = {"prompt": "A boat"}
@@ -30,8 +31,9 @@ def test_many_are_made_in_their_order(ann):
 
 @pytest.mark.slow
 def test_ten_thousand_are_made_at_once_by_few_statements(
-    ann, followed, django_capture_on_commit_callbacks
+    ann, followed, django_capture_on_commit_callbacks, settings
 ):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 10_000}
     with (
         django_capture_on_commit_callbacks(execute=True),
         CaptureQueriesContext(connection) as queries,
@@ -87,7 +89,7 @@ def test_no_more_errors_are_told_than_anybody_reads(ann):
 
 
 def test_a_whole_number_may_be_written_with_a_point(ann):
-    assert ann.post(body='{"prompt": "A boat", "priority": 3.0}').json()["priority"] == 3
+    assert ann.post(body='{"prompt": "A boat", "priority": -3.0}').json()["priority"] == -3
 
 
 # --- Idempotency-Key ------------------------------------------------------------------------
@@ -218,3 +220,84 @@ def test_one_reference_twice_in_one_request(ann):
     assert first == second
     assert RenderJob.objects.get().created_at < timezone.now()
     problem(ann.post(body={"renders": [{**twice, "prompt": "A fox"}, twice]}), 409)
+
+
+# --- limits ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_may_wait(settings):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 2}
+
+
+def test_a_priority_above_0_is_refused_at_its_field(ann):
+    [error] = problem(ann.post(body={**BOAT, "priority": 1}), 422)["errors"]
+    assert error["field"] == "priority"
+    assert error["message"].startswith("A priority above 0 needs a permission.")
+
+    [error] = problem(ann.post(body={"renders": [BOAT, {**BOAT, "priority": 1}]}), 422)["errors"]
+    assert error["field"] == "renders[1].priority"
+    assert not RenderJob.objects.exists()
+
+
+def test_with_the_permission_or_as_staff_a_priority_is_taken(ann, sam):
+    ann.user.user_permissions.add(Permission.objects.get(codename="prioritize_renderjob"))
+
+    for caller in (ann, sam):
+        assert caller.post(body={**BOAT, "priority": 1}).json()["priority"] == 1
+
+
+def test_what_does_not_fit_now_is_refused_and_says_when_to_come_again(ann, two_may_wait):
+    ann.post(body=BOAT)
+    response = ann.post(body={"renders": [BOAT, BOAT]}, idempotency_key="many")
+
+    body = problem(response, 429, "too_many_waiting")
+    assert body["detail"] == (
+        "Nothing was made. You have 1 render waiting, and at most 2 may wait: 2 more do not fit. "
+        "Wait until some have been sent, or cancel some."
+    )
+    assert "errors" not in body
+    assert response.headers["Retry-After"] == "60"
+    assert RenderJob.objects.count() == 1
+    # Once there is space, the same key is as good as new.
+    ann.post(f"{RenderJob.objects.get().pk}/cancel/")
+    again = ann.post(body={"renders": [BOAT, BOAT]}, idempotency_key="many")
+    assert len(ids(again)) == 2
+    assert "Idempotency-Replayed" not in again.headers
+
+
+def test_a_list_that_can_never_fit_is_refused_for_good(ann, two_may_wait):
+    response = ann.post(body={"renders": [BOAT] * 3})
+
+    [error] = problem(response, 422)["errors"]
+    assert error["field"] == "renders"
+    assert error["message"].startswith("These are 3 new renders, and you may have at most 2")
+    assert "Retry-After" not in response.headers
+    assert not RenderJob.objects.exists()
+
+
+def test_a_repeated_request_is_answered_when_the_line_is_full(ann, two_may_wait):
+    named = {**BOAT, "reference": "order-1"}
+    by_key = ids(ann.post(body=BOAT, idempotency_key="one"))
+    by_reference = ids(ann.post(body=named))
+
+    problem(ann.post(body=BOAT), 429)
+    again = ann.post(body=BOAT, idempotency_key="one")
+    assert ids(again) == by_key
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert ids(ann.post(body=named)) == by_reference
+
+
+def test_a_retry_is_refused_when_the_line_is_full(ann, two_may_wait):
+    row = failed(ann.user)
+    for _ in range(2):
+        ann.post(body=BOAT)
+
+    response = ann.post(f"{row.pk}/retry/")
+    problem(response, 429, "too_many_waiting")
+    assert response.headers["Retry-After"] == "60"
+    assert not row.retries.exists()
+
+
+def test_staff_make_as_many_as_they_like(sam, two_may_wait):
+    assert len(ids(sam.post(body={"renders": [BOAT] * 5}))) == 5

@@ -92,3 +92,10 @@ def test_every_operation_says_what_can_go_wrong():
             assert {"401", "429"} <= told
     told = {status for operation in OPERATIONS for status in operation["responses"]}
     assert {int(status) for status in told if status >= "4"} == set(STATUSES) - {405}
+
+
+def test_it_shows_both_reasons_to_wait():
+    [content] = DOCUMENT["components"]["responses"]["Problem429"]["content"].values()
+    shown = {name: example["value"]["code"] for name, example in content["examples"].items()}
+
+    assert shown == {name: name for name in ("too_many_requests", "too_many_waiting")}

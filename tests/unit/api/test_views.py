@@ -43,7 +43,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
             "kind": "video",
             "model": "sume/fast",
             "params": {"seed": 7},
-            "priority": 3,
+            "priority": -3,
             "reference": "order-1",
         },
     )
@@ -61,7 +61,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
         "model": "sume/fast",
         "prompt": "A boat",
         "params": {"seed": 7},
-        "priority": 3,
+        "priority": -3,
         "reference": "order-1",
         "status": "pending",
         "sume_status": "",

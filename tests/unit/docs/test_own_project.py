@@ -69,7 +69,11 @@ def test_the_settings_it_names_are_there():
 def test_the_permissions_it_names_are_there():
     from django.contrib.auth.models import Permission
 
-    named = set(re.findall(r"`renders\.((?:view|add|change|cancel|retry|hold)_\w+)`", PAGE))
+    named = set(
+        re.findall(
+            r"`renders\.((?:view|add|change|cancel|retry|hold|prioritize|exceed)_\w+)`", PAGE
+        )
+    )
     known = set(
         Permission.objects.filter(content_type__app_label="renders").values_list(
             "codename", flat=True

@@ -276,3 +276,16 @@ def test_a_running_render_is_not_retried(page, ann):
         html = ask(f"/renders/{row.pk}/retry/", follow=True).text
         assert "Only a failed or canceled render is retried" in html
     assert RenderJob.objects.count() == 1
+
+
+def test_a_retry_that_does_not_fit_into_the_line_is_not_made_and_the_page_says_why(
+    page, ann, settings
+):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 1}
+    row = ended(ann, Status.FAILED)
+    create_render("A fox", user=ann)
+    html = page.post(f"/renders/{row.pk}/retry/", follow=True).text
+
+    assert "You have 1 render waiting, and at most 1 may wait" in html
+    assert f'href="/renders/{row.pk}/retry/"' in html
+    assert RenderJob.objects.count() == 2

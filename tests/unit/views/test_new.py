@@ -4,12 +4,13 @@ import json
 import re
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from renders import kind_fields
 from renders.kinds import HELP
 from renders.models import RenderJob
-from renders.services import create_render
+from renders.services import cancel_render, create_render
 
 pytestmark = pytest.mark.django_db
 NEW = "/renders/new/"
@@ -73,7 +74,35 @@ def test_what_is_seldom_needed_is_folded_away_and_used(page):
     row = RenderJob.objects.get()
 
     assert (row.model, row.params, row.reference) == ("sume/fine", {"seed": 7}, "order-1")
-    assert row.priority == 0  # for staff alone
+    assert row.priority == 0  # without the permission, there is no such field
+
+
+def test_with_the_permission_one_sets_a_priority(page, ann):
+    assert 'name="priority"' not in page.get(NEW).text
+    ann.user_permissions.add(Permission.objects.get(codename="prioritize_renderjob"))
+
+    first = page.get(NEW)
+    data = {"prompt": "A boat", "kind": "image", "priority": "9", "token": token_of(first)}
+    page.post(NEW, data)
+
+    assert 'name="priority"' in first.text
+    assert RenderJob.objects.get().priority == 9
+
+
+def test_when_the_line_is_full_nothing_that_was_typed_is_lost(page, ann, settings):
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 1}
+    waiting = create_render("Older", user=ann)
+    data = {"prompt": "Keep me", "kind": "image", "params": '{"seed": 7}'}
+    data["token"] = token_of(page.get(NEW))
+    refused = page.post(NEW, data)
+
+    assert "You have 1 render waiting, and at most 1 may wait" in refused.text
+    assert "Keep me" in refused.text and "{&quot;seed&quot;: 7}" in refused.text
+    assert RenderJob.objects.count() == 1
+    # The same form is good once there is space.
+    cancel_render(waiting)
+    page.post(NEW, {**data, "token": token_of(refused)})
+    assert RenderJob.objects.get(prompt="Keep me").params == {"seed": 7}
 
 
 def test_staff_set_a_priority(client, staff):
