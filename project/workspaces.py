@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from renders.hiding import Hidden
 
 SUME = ("API_KEY", "BASE_URL", "WEBHOOK_SECRET")
-RENDERS = ("PLAN", "WRITES_PER_MINUTE", "MAX_IN_FLIGHT", "BUDGET_USD", "PRICES")
+RENDERS = ("PLAN", "WRITES_PER_MINUTE", "MAX_IN_FLIGHT", "BUDGET_USD", "USER_BUDGET_USD", "PRICES")
 
 
 def workspaces_in(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -13,12 +13,13 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import admission, gate, loads, spending, submit_deadline, workspaces
+from renders import admission, gate, loads, over_budget, spending, submit_deadline, workspaces
 from renders.admission import Room
 from renders.conf import conf
 from renders.exceptions import Closed
 from renders.models import Gate, RenderJob
 from renders.queries import RenderQueries
+from renders.spending import Funds
 from renders.states import CANCELING, SENDING, Sort
 from renders.steps import Step
 from renders.workspaces import Workspace
@@ -58,17 +59,16 @@ def claim(named: UUID, limit: int = 1) -> Claim:
     with transaction.atomic():
         row = gate.lock(workspace, Sort.WRITES)
         now = timezone.now()  # others may have held the lock for a while
-        room = _room(limits, row, now)
-        # Where money limits them, one after the other: each is counted for the next.
-        most = 1 if limits.budget_usd_micros else limit
+        funds = spending.Funds(limits, now) if spending.limited(limits) else None
+        room = _room(limits, row, now, funds)
         waiting = submit_deadline.unexpired(line(workspace, now), row, now)
-        pks = _take(waiting, workspace, named, now, room, most)
+        pks, aside = _take(waiting, workspace, named, now, room, limit, funds)
         if pks:
             admission.entered(row, len(pks), room.probe, now)
         last = len(pks) >= room.any
         following = waiting.pks(1)
-        steps = [Step("submit", pk) for pk in following if pks and not last]
-        if following and not pks and room.opens_at:
+        steps = [Step("submit", pk) for pk in following if (pks and not last) or aside]
+        if following and not steps and not pks and room.opens_at:
             steps = _wake(row, following[0], room.opens_at, now)
     return Claim(workspace, pks, now, room.probe, last or room.probe, steps)
 
@@ -153,18 +153,24 @@ def line(workspace: str, now: datetime) -> RenderQueries:
     return RenderJob.objects.filter(workspace=workspace).due(now)
 
 
-def _room(limits: Workspace, row: Gate, now: datetime) -> Room:
+def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Room:
     """How many may be sent, by all that limits them."""
     room = admission.room(limits, row, loads.load(limits, now), now)
-    why = spending.closed(limits, now, exact=True) if room.fresh else None
+    why = funds.closed() if funds and room.fresh else None
     # What Sume may hold already goes on: it is counted, and its key tells what became of it.
     return replace(room, fresh=0, opens_at=room.opens_at or why.until) if why else room
 
 
 def _take(
-    waiting: RenderQueries, workspace: str, named: UUID, now: datetime, room: Room, limit: int
-) -> list[UUID]:
-    """Claim up to the free capacity.
+    waiting: RenderQueries,
+    workspace: str,
+    named: UUID,
+    now: datetime,
+    room: Room,
+    limit: int,
+    funds: Funds | None,
+) -> tuple[list[UUID], int]:
+    """Claim up to the free capacity; says also how many did not fit into a budget.
 
     If no new render fits, take one that Sume may hold already: it is counted there anyway.
     """
@@ -175,11 +181,14 @@ def _take(
         waiting = untried if untried.exists() else fewest
     if not places and room.any:
         waiting, places = waiting.unsure(), room.any
+    elif funds and places:
+        return over_budget.claim_first_that_fits(waiting, workspace, funds, now)
     if not places:
-        return []
-    return RenderJob.objects.claim_next(
+        return [], 0
+    pks = RenderJob.objects.claim_next(
         waiting, now, named, workspace=workspace, within=places, limit=limit
     )
+    return pks, 0
 
 
 def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:

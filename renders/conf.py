@@ -126,6 +126,9 @@ class Conf:
     BUDGET_USD = Setting(
         0.0, dollars, "Most US dollars spent in a calendar month (UTC); 0: no limit."
     )
+    USER_BUDGET_USD = Setting(
+        0.0, dollars, "The same for the renders of each user in a workspace; 0: no limit."
+    )
     PRICES = Setting[Mapping[str, float]](
         {}, prices, "What one render costs about, in US dollars: image=0.09,video=1.20."
     )

@@ -1,5 +1,6 @@
 """Transitions on the way to Sume: claimed, sent, put back, refused, given up."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from renders.moves import Moves
 from renders.queries import RESENDABLE, WITHDRAWN, RenderQueries, note_of
-from renders.states import OUTCOME_UNKNOWN, SENDING, Status
+from renders.states import OUTCOME_UNKNOWN, OVER_BUDGET, SENDING, Status
 
 # Where places are many, the one named is looked for among so many of the first in line.
 MOST_AHEAD = 1_000
@@ -245,6 +246,29 @@ class Sending(Moves):
             )
             for is_known, words in ((True, known), (False, unknown))
         )
+
+    def put_aside(self, pks: Iterable[UUID], why: str) -> list[UUID]:
+        """Take these out of the line until they fit into a budget.
+
+        Not where Sume may hold the job: it is counted already, and sent again.
+        """
+        return self._move_many(
+            pks,
+            [Status.PENDING],
+            ("put aside", why),
+            where=Q(turn__isnull=False, outcome_unknown_at__isnull=True),
+            turn=None,
+            error_code=OVER_BUDGET,
+            error_message=why,
+        )
+
+    def take_back(self, pks: Iterable[UUID], now: datetime) -> int:
+        """Clear the reason of those that were put aside and fit now; they have a turn again.
+
+        They get all the time that a new render has.
+        """
+        theirs = self.waiting().filter(pk__in=list(pks), error_code=OVER_BUDGET)
+        return theirs.update(released_at=now, error_code="", error_message="")
 
     def recall(self, workspace: str) -> int:
         """Let all of it that wait after a refusal be sent as soon as there is room."""

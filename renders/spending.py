@@ -1,23 +1,24 @@
-"""What a workspace has spent this month, and whether that is all it may.
+"""What a workspace and each of its users have spent this month, and what their budgets still hold.
 
-A month is one of the calendar, in UTC. Counted are the costs of what has ended in it (where Sume
-named none yet, the usual price), and the usual price of what is under way; what failed or was
-canceled is refunded, unless Sume says that it has taken the money, or nobody knows. With its
-budget spent a workspace sends nothing new until the next month, or until the budget is raised;
-what Sume may hold already is followed to its end.
+A month is one of the calendar, in UTC. Counted are the costs of what has ended in it (the price
+where Sume named no cost yet) and the price of what is under way; what failed or was canceled is
+refunded, unless Sume has taken the money, or nobody knows. Nothing new is sent that does not fit
+into what is left: a render that does not fit is put aside, with the reason on its row, until it
+does. What Sume may hold already is followed to its end, and counted once.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Q, Sum, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q, Sum
 
-from renders import workspaces
+from renders import prices, workspaces
 from renders.exceptions import Closed
 from renders.models import RenderJob
+from renders.queries import RenderQueries
 from renders.states import IN_FLIGHT, Status
 from renders.workspaces import MICROS, Workspace
 
@@ -30,90 +31,167 @@ LOOK_SECONDS = 2.0
 EARLIER_SECONDS = 5.0
 
 
-def closed(workspace: Workspace, now: datetime, *, exact: bool = False) -> Closed | None:
-    """Why nothing new may be sent: the budget is spent. None if it is not, or there is none.
+class Funds:
+    """What the budgets of a workspace hold now, in millionths of a dollar; None: no limit.
 
-    `exact` is for whoever holds the lock of the workspace's gate, and so lets nobody else spend.
+    For whoever holds the lock of the workspace's gate, and so lets nobody else spend. Each
+    question is asked of the database once.
     """
-    budget = workspace.budget_usd_micros
-    if not budget:
+
+    def __init__(self, workspace: Workspace, now: datetime) -> None:
+        self._workspace, self._now = workspace, now
+        self.left = left(workspace, now)
+        self._left_of_users: dict[Any, int | None] = {}
+        self._price = cache(lambda kind, model: prices.counted(workspace, kind, model))
+
+    def closed(self) -> Closed | None:
+        """As the function of this name, exactly."""
+        budget = self._workspace.budget_usd_micros
+        return None if self.left is None else _shut(self._workspace, budget - self.left, self._now)
+
+    def misfit(self, user: Any, kind: str, model: str) -> str:
+        """Why such a render of this user's (the key) may not be sent now; empty if it may."""
+        if not limited(self._workspace):
+            return ""
+        price = self._price(kind, model)
+        if price is None:
+            name = f"{kind}:{model}"
+            return f"No price is set for {name}, so the budget cannot be kept: see RENDERS_PRICES."
+        for whose, has in (("the month's", self.left), ("its user's", self._left_of(user))):
+            if has is not None and price > has:
+                rest = usd(max(0, has))
+                return f"It costs up to {usd(price)}, but {rest} of {whose} budget is left."
+        return ""
+
+    def fitting(self, user: Any, kind: str, model: str, most: int) -> int:
+        """How many of these fit, `most` at most; takes their price out of the funds."""
+        if not limited(self._workspace):
+            return most
+        price = self._price(kind, model)
+        if price is None:
+            return 0
+        budgets = [has for has in (self.left, self._left_of(user)) if has is not None]
+        number = min([most, *(max(0, has) // max(price, 1) for has in budgets)])
+        if self.left is not None:
+            self.left -= number * price
+        if (has := self._left_of(user)) is not None:
+            self._left_of_users[user] = has - number * price
+        return number
+
+    def _left_of(self, user: Any) -> int | None:
+        if user not in self._left_of_users:
+            self._left_of_users[user] = left_of(user, self._workspace, self._now)
+        return self._left_of_users[user]
+
+
+def limited(workspace: Workspace) -> bool:
+    """Whether a budget holds for it."""
+    return bool(workspace.budget_usd_micros or workspace.user_budget_usd_micros)
+
+
+def closed(workspace: Workspace, now: datetime) -> Closed | None:
+    """Why nothing new may be sent: not even the cheapest render fits into the workspace's budget.
+
+    None if one may fit, or there is no budget. A quick look: it may be some seconds old.
+    """
+    if not workspace.budget_usd_micros:
         return None
     look = ("look", workspace.name, _month(now))
-    micros = _kept(look, 0.0 if exact else LOOK_SECONDS, lambda: spent(workspace, now))
-    if micros < budget:
+    return _shut(workspace, _kept(look, LOOK_SECONDS, lambda: spent(workspace, now)), now)
+
+
+def _shut(workspace: Workspace, micros: int, now: datetime) -> Closed | None:
+    budget = workspace.budget_usd_micros
+    if budget - micros >= max(1, min(workspace.prices.values(), default=1)):
         return None
     return Closed(
-        f"The month's budget is spent: ${micros / MICROS:,.2f} of ${budget / MICROS:,.2f}, with "
-        "what is under way. It goes on next month, or when the budget is raised.",
+        f"The month's budget is spent: {usd(micros)} of {usd(budget)}, with what is under way. "
+        "It goes on next month, or when the budget is raised.",
         code=CODE,
         until=_next_month(now),
     )
 
 
+def usd(micros: int) -> str:
+    """A sum for people to read: two decimals, more where they matter."""
+    cents = f"{micros / MICROS:,.2f}"
+    exact = f"{micros / MICROS:,.6f}".rstrip("0")
+    return f"${exact if len(exact) > len(cents) else cents}"
+
+
+def left(workspace: Workspace, now: datetime) -> int | None:
+    """What is left of this month's budget of a workspace; below 0 if costs were higher than known.
+
+    None: there is no budget.
+    """
+    budget = workspace.budget_usd_micros
+    return budget - spent(workspace, now) if budget else None
+
+
+def left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
+    """What is left for this user (the key) in a workspace this month; None: no budget.
+
+    Renders without a user have the workspace's budget alone.
+    """
+    budget = workspace.user_budget_usd_micros
+    return budget - spent_by(user, workspace, now) if budget and user is not None else None
+
+
 def spent(workspace: Workspace, now: datetime) -> int:
     """Millionths of a dollar this month, with what is under way."""
-    # What ends in between is counted twice rather than never.
-    return _under_way(workspace) + _ended(workspace, now)
+    return _spent(RenderJob.objects.all(), (), workspace, now)
+
+
+def spent_by(user: Any, workspace: Workspace, now: datetime) -> int:
+    """As `spent`, for the renders of one user (the key) alone."""
+    return _spent(RenderJob.objects.filter(created_by=user), (user,), workspace, now)
 
 
 def counted(now: datetime) -> Q:
     """The rows of which this month's budgets count the costs; none where there is no budget."""
-    limited = [
-        one.name
-        for one in map(workspaces.find, workspaces.names())
-        if one and one.budget_usd_micros
-    ]
-    if not limited:
+    known = map(workspaces.find, workspaces.names())
+    names = [one.name for one in known if one and limited(one)]
+    if not names:
         return Q(pk__in=[])
     made = Q(status=Status.COMPLETED) | NOT_FREE
-    return made & Q(workspace__in=limited, finished_at__gte=_month(now))
+    return made & Q(workspace__in=names, finished_at__gte=_month(now))
 
 
-def estimate(workspace: Workspace, kinds: Mapping[str, int]) -> int | None:
-    """What so many of each kind cost about, in millionths; None where a price is not known."""
-    if not kinds or any(kind not in workspace.prices for kind in kinds):
-        return None
-    return sum(workspace.prices[kind] * number for kind, number in kinds.items())
+def _spent(rows: RenderQueries, whose: tuple[Any, ...], workspace: Workspace, now: datetime) -> int:
+    rows = rows.filter(workspace=workspace.name).order_by()
+    # What ends in between is counted twice rather than never.
+    return _under_way(rows, workspace) + _ended(rows, whose, workspace, now)
 
 
-def _under_way(workspace: Workspace) -> int:
+def _under_way(rows: RenderQueries, workspace: Workspace) -> int:
     """By their prices: what is with Sume, or may be."""
+    # In one statement: none moves from one part to another meanwhile.
     unsure = Q(status=Status.PENDING, outcome_unknown_at__isnull=False)
-    total = 0
-    for where in (*(Q(status=status) for status in IN_FLIGHT), unsure) if workspace.prices else ():
-        rows = RenderJob.objects.filter(where, workspace=workspace.name).order_by()
-        total += rows.aggregate(price=Sum(_price(workspace)))["price"] or 0
-    return total
+    return _priced(rows.filter(Q(status__in=IN_FLIGHT) | unsure), workspace)
 
 
-def _ended(workspace: Workspace, now: datetime) -> int:
+def _ended(rows: RenderQueries, whose: tuple[Any, ...], workspace: Workspace, now: datetime) -> int:
     month = _month(now)
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # Who ended one may write it down a while later.
     lately = max(month, hour - timedelta(hours=1))
-    prices = tuple(sorted(workspace.prices.items()))
-    key = ("earlier", workspace.name, lately, prices)
-    earlier = _kept(key, EARLIER_SECONDS, lambda: _between(workspace, month, lately))
-    return earlier + _between(workspace, lately, None)
+    key = ("earlier", workspace.name, whose, lately, tuple(sorted(workspace.prices.items())))
+    month_until = rows.filter(finished_at__gte=month, finished_at__lt=lately)
+    earlier = _kept(key, EARLIER_SECONDS, lambda: _costs(month_until, workspace))
+    return earlier + _costs(rows.filter(finished_at__gte=lately), workspace)
 
 
-def _between(workspace: Workspace, start: datetime, end: datetime | None) -> int:
-    ended = RenderJob.objects.filter(workspace=workspace.name, finished_at__gte=start).order_by()
-    if end:
-        ended = ended.filter(finished_at__lt=end)
-    cost = Sum(Coalesce("cost_usd_micros", _price(workspace)))
-    # Each has an index of its own.
-    sums = [
-        ended.filter(where).aggregate(cost=cost)["cost"]
-        for where in (Q(status=Status.COMPLETED), NOT_FREE)
-    ]
-    return sum(int(micros or 0) for micros in sums)
+def _costs(ended: RenderQueries, workspace: Workspace) -> int:
+    """What ended renders cost; what failed without a cost is not known to be free."""
+    ended = ended.exclude(cost_usd_micros=0)
+    known = ended.aggregate(cost=Sum("cost_usd_micros"))["cost"]
+    return int(known or 0) + _priced(ended.filter(cost_usd_micros__isnull=True), workspace)
 
 
-def _price(workspace: Workspace) -> Any:
-    number = BigIntegerField()
-    known = [When(kind=kind, then=Value(price)) for kind, price in workspace.prices.items()]
-    return Case(*known, default=Value(0), output_field=number)
+def _priced(rows: RenderQueries, workspace: Workspace) -> int:
+    """What these cost about, by their prices."""
+    sorts = rows.values_list("kind", "model").annotate(number=Count("pk"))
+    return sum(prices.assumed(workspace, kind, model) * number for kind, model, number in sorts)
 
 
 def _month(now: datetime) -> datetime:

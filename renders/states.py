@@ -49,6 +49,9 @@ class Sort(models.TextChoices):
 # The `error_code` of a render that Sume may have made, and bill, though it failed here.
 OUTCOME_UNKNOWN = "submit_outcome_unknown"
 
+# The `error_code` of a pending render that does not fit into a budget.
+OVER_BUDGET = "over_budget"
+
 # The lines of a timeline that stand for one POST each, written before it goes out.
 SENDING = "sending"
 CANCELING = "asking Sume to cancel"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, counting, gate, submit_deadline, workspaces
+from renders import claims, counting, gate, over_budget, submit_deadline, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -57,9 +57,11 @@ def sweep() -> list[Step]:
         given_up += [
             pk for pk in _expired(renders, workspace, now).pks(batch) if renders.give_up(pk, now)
         ]
+        returned = over_budget.take_back(workspace, now)
         if not claims.closed(workspace, now):
             ours = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
-            unsent += claims.line(workspace, now).waiting_since(before).pks(1) or ours.pks(1)
+            line = claims.line(workspace, now)
+            unsent += line.waiting_since(before).pks(1) or ours.pks(1) or line.pks(min(1, returned))
     unpolled = _unpolled(renders, now, grace).not_swept_since(before).pks(batch)
     unfinished = (
         renders.unhandled_late(now, grace)

@@ -197,6 +197,7 @@ WORKSPACE_FIELDS: dict[str, Callable[[object], Any]] = {
     "WRITES_PER_MINUTE": count,
     "MAX_IN_FLIGHT": count,
     "BUDGET_USD": dollars,
+    "USER_BUDGET_USD": dollars,
     "PRICES": prices,
 }
 

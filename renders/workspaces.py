@@ -36,6 +36,8 @@ class Workspace:
     """Most renders at Sume at once; None where only Sume's own readings say."""
     budget_usd_micros: int
     """Most that is spent in a calendar month, in millionths of a dollar; 0: no limit."""
+    user_budget_usd_micros: int
+    """As `budget_usd_micros`, for what one user's renders cost in this workspace."""
     prices: Mapping[str, int]
     """What one render of a kind costs about, in millionths of a dollar, where it is known."""
 
@@ -115,6 +117,7 @@ def _own() -> dict[str, Any]:
         "WRITES_PER_MINUTE": conf.WRITES_PER_MINUTE,
         "MAX_IN_FLIGHT": conf.MAX_IN_FLIGHT,
         "BUDGET_USD": conf.BUDGET_USD,
+        "USER_BUDGET_USD": conf.USER_BUDGET_USD,
     }
 
 
@@ -130,5 +133,6 @@ def _made(name: str, told: Mapping[str, Any], kept: Secrets) -> Workspace:
         writes_per_minute=told.get("WRITES_PER_MINUTE") or writes,
         max_in_flight=told.get("MAX_IN_FLIGHT") or at_once,
         budget_usd_micros=round(told.get("BUDGET_USD", 0.0) * MICROS),
-        prices={kind: round(price * MICROS) for kind, price in prices.items()},
+        user_budget_usd_micros=round(told.get("USER_BUDGET_USD", 0.0) * MICROS),
+        prices={str(kind): round(price * MICROS) for kind, price in prices.items()},
     )

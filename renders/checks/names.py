@@ -13,7 +13,7 @@ from renders.conf import Conf, Setting
 
 # Set by orchestrators for services called "renders" and "renders-web"; and by people for `curl`.
 OF_OTHERS = re.compile(r"RENDERS_((\w+_)?(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?)|NAME|TOKEN)")
-OF_WORKSPACES = r"(PLAN|WRITES_PER_MINUTE|MAX_IN_FLIGHT|BUDGET_USD|PRICES)_"
+OF_WORKSPACES = r"(PLAN|WRITES_PER_MINUTE|MAX_IN_FLIGHT|BUDGET_USD|USER_BUDGET_USD|PRICES)_"
 # The environment's names of what `RENDERS_<NAME>` does not set in this project's settings.
 ELSEWHERE = {
     "API_KEY": "SUME_API_KEY",

@@ -25,6 +25,11 @@ INDEXES = [
         name="renders_waiting",
         condition=Q(status=Status.PENDING, held_at__isnull=True),
     ),
+    models.Index(
+        fields=["workspace", "created_by", "kind", "model"],
+        name="renders_over_budget",
+        condition=Q(status=Status.PENDING, held_at__isnull=True, turn__isnull=True),
+    ),
     # The tag that a line has come to.
     models.Index(
         fields=["workspace", "priority", "-turn"],
@@ -69,11 +74,16 @@ INDEXES = [
     ),
     # How many run, and what a day or a month cost, is read from the index alone.
     models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
-    # What a workspace has spent of its budget.
+    # What a workspace, and what one of its users, has spent of a budget.
     models.Index(
-        fields=["workspace", "finished_at", "kind", "cost_usd_micros"],
-        name="renders_billed",
-        condition=Q(status=Status.COMPLETED),
+        fields=["workspace", "finished_at", "kind", "model", "cost_usd_micros"],
+        name="renders_costs",
+        condition=Q(finished_at__isnull=False) & ~Q(cost_usd_micros=0),
+    ),
+    models.Index(
+        fields=["workspace", "created_by", "finished_at", "kind", "model", "cost_usd_micros"],
+        name="renders_costs_of_user",
+        condition=Q(finished_at__isnull=False, created_by__isnull=False) & ~Q(cost_usd_micros=0),
     ),
     models.Index(fields=["-created_at", "-id"], name="renders_newest"),
     models.Index(

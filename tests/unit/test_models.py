@@ -319,22 +319,21 @@ QUERIES = {
         lambda renders: of_default(renders).due(LATER).waiting_since(LATER),
     ),
     "given up": (
-        "renders_unsure",  # together with `renders_newest_of_user` or the line's
+        "renders_unsure",  # and another one for the age
         lambda renders: of_default(renders).expired(NOW - timedelta(days=1), NOW),
     ),
     "to be canceled": ("renders_waiting", lambda renders: renders.withdrawn()),
     "a user's last tag": (
         "renders_waiting",
-        lambda renders: of_default(renders)
-        .in_line()
-        .filter(created_by=7, priority=0)
-        .order_by("-turn"),
+        lambda renders: (
+            of_default(renders).in_line().filter(created_by=7, priority=0).order_by("-turn")
+        ),
     ),
     "the tag that the line has come to": (
         "renders_claimed",
-        lambda renders: of_default(renders)
-        .filter(priority=0, claimed_at__isnull=False)
-        .order_by("-turn"),
+        lambda renders: (
+            of_default(renders).filter(priority=0, claimed_at__isnull=False).order_by("-turn")
+        ),
     ),
     "held": ("renders_held", lambda renders: renders.filter(HELD)),
     "never at Sume, not finished": (

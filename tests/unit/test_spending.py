@@ -6,13 +6,14 @@ import pytest
 
 from renders import spending, standing, workspaces
 from renders.models import RenderJob
+from renders.spending import Funds
 from renders.states import Status
 from tests.unit.test_querysets import stored
 
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 3, 20, 12, 30, tzinfo=UTC)
-PRICES = {"image": 0.09, "video": 1.2}
+PRICES = {"image:sume/auto": 0.09, "video": 1.2}
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +67,15 @@ def test_what_is_under_way_counts_with_its_price(acme):
     assert spending.spent(acme(PRICES={"video": 1}), NOW) == 1_000_000
 
 
-@pytest.mark.parametrize(("cost", "closed"), [(999_999, False), (1_000_000, True)])
-def test_a_spent_budget_closes_until_the_next_month(acme, cost, closed):
+@pytest.mark.parametrize(("cost", "closed"), [(910_000, False), (910_001, True)])
+def test_where_not_even_the_cheapest_fits_nothing_is_sent_until_the_next_month(acme, cost, closed):
     ended(cost)
 
-    why = spending.closed(acme(), NOW, exact=True)
-    assert bool(why) is closed
+    why = spending.closed(acme(), NOW)
+    assert bool(why) is closed is bool(Funds(acme(), NOW).closed())
     if why:
         assert (why.code, why.until) == ("budget_spent", datetime(2026, 4, 1, tzinfo=UTC))
-        assert "$1.00 of $1.00" in str(why)
+        assert "$0.910001 of $1.00" in str(why)
         assert spending.closed(acme(), datetime(2026, 4, 1, tzinfo=UTC)) is None
 
 
@@ -101,11 +102,9 @@ def test_a_quick_look_is_kept_for_a_moment_and_an_exact_one_sees_all(acme, monke
     ended(1_000_000)
 
     assert spending.closed(limits, NOW) is None
-    assert spending.closed(limits, NOW, exact=True)
-    assert spending.closed(limits, NOW)  # which the others see then, too
-    RenderJob.objects.update(cost_usd_micros=1)
+    assert Funds(limits, NOW).closed()
     clock[0] += spending.LOOK_SECONDS
-    assert spending.closed(limits, NOW) is None
+    assert spending.closed(limits, NOW)
 
 
 def test_what_ended_long_ago_is_added_up_again_within_seconds(acme, monkeypatch):
@@ -119,14 +118,6 @@ def test_what_ended_long_ago_is_added_up_again_within_seconds(acme, monkeypatch)
     assert spending.spent(acme(), NOW) == 2_000
 
 
-@pytest.mark.parametrize(
-    ("kinds", "micros"),
-    [({"image": 2, "video": 1}, 1_380_000), ({"image": 1, "avatar": 1}, None), ({}, None)],
-)
-def test_what_many_cost_about_is_known_where_each_price_is(acme, kinds, micros):
-    assert spending.estimate(acme(), kinds) == micros
-
-
 def test_people_read_that_the_budget_is_spent(acme):
     acme()
     ended(1_000_000, at=datetime.now(UTC))
@@ -137,3 +128,61 @@ def test_people_read_that_the_budget_is_spent(acme):
     figures = standing.figures("acme")
     assert (figures.spent, figures.budget) == (1_000_000, 1_000_000)
     assert standing.figures("default").spent is None
+
+
+# --- What fits ------------------------------------------------------------------------------
+
+
+def test_a_render_fits_if_its_price_is_left(acme):
+    ended(910_000)
+    funds = Funds(acme(), NOW)
+
+    assert funds.misfit(None, "image", "sume/auto") == ""
+    why = funds.misfit(None, "video", "sume/auto")
+    assert "costs up to $1.20" in why and "$0.09 of the month's budget is left" in why
+
+
+def test_what_costs_more_than_its_price_counts_with_the_dearest_cost(acme):
+    ended(250_000, at=datetime(2026, 2, 3, tzinfo=UTC))
+    ended(800_000)
+    stored(Status.SUBMITTED, workspace="acme")
+
+    assert spending.spent(acme(), NOW) == 800_000 + 800_000
+    assert "costs up to $0.80" in Funds(acme(), NOW).misfit(None, "image", "sume/auto")
+
+
+def test_without_a_price_nothing_fits(acme):
+    assert "No price is set for image:other" in Funds(acme(), NOW).misfit(None, "image", "other")
+    assert Funds(acme(BUDGET_USD=0), NOW).misfit(None, "image", "other") == ""
+
+
+def test_each_user_has_a_budget_beside_the_workspace_s(acme, django_user_model):
+    ada, bob = (django_user_model.objects.create(username=name) for name in ("ada", "bob"))
+    ended(300_000, created_by=ada)
+    ended(100_000, at=datetime(2026, 2, 3, tzinfo=UTC), created_by=bob)
+    stored(Status.SUBMITTED, workspace="acme", created_by=bob)
+    stored(Status.SUBMITTED, workspace="default", created_by=bob)
+    funds = Funds(acme(USER_BUDGET_USD=0.35), NOW)
+
+    assert spending.left_of(ada.pk, acme(USER_BUDGET_USD=0.35), NOW) == 50_000
+    assert "$0.05 of its user's budget is left" in funds.misfit(ada.pk, "image", "sume/auto")
+    assert funds.misfit(bob.pk, "image", "sume/auto") == ""
+    assert funds.misfit(None, "image", "sume/auto") == ""  # a program's
+
+
+def test_as_many_fit_as_their_prices_do(acme, django_user_model):
+    ada = django_user_model.objects.create(username="ada")
+    funds = Funds(acme(USER_BUDGET_USD=0.3), NOW)
+
+    assert funds.fitting(ada.pk, "image", "sume/auto", 100) == 3
+    assert funds.fitting(ada.pk, "image", "sume/auto", 100) == 0
+    assert funds.fitting(None, "image", "sume/auto", 100) == 8  # $0.73 is left
+    assert funds.fitting(None, "image", "other", 100) == 0
+    assert Funds(acme(BUDGET_USD=0), NOW).fitting(None, "image", "other", 100) == 100
+
+
+@pytest.mark.parametrize(
+    ("micros", "words"), [(90_000, "$0.09"), (1_234_500_000, "$1,234.50"), (1, "$0.000001")]
+)
+def test_sums_are_shown_as_they_are(micros, words):
+    assert spending.usd(micros) == words
