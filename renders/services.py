@@ -31,7 +31,7 @@ from renders.conf import conf
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderEvent, RenderJob
 from renders.references import ROWS
-from renders.states import CODE, Kind, Status
+from renders.states import CODE, Kind, Sort, Status
 from renders.steps import Step
 from renders.validation import REQUEST_FIELDS, WORKSPACE_FIELD, clean_request
 
@@ -287,6 +287,7 @@ def resend_render(render: RenderJob) -> bool:
     retried.
     """
     with transaction.atomic():
+        gate.lock(render.workspace, Sort.WRITES)  # nobody adds up what is spent meanwhile
         # The lock is that of `retry_once`: either the same key is sent again, or a new one.
         rows = RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk)
         again = (

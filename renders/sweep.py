@@ -57,8 +57,8 @@ def sweep() -> list[Step]:
         given_up += [
             pk for pk in _expired(renders, workspace, now).pks(batch) if renders.give_up(pk, now)
         ]
-        returned = over_budget.take_back(workspace, now)
         if not claims.closed(workspace, now):
+            returned = over_budget.take_back(workspace, now)
             ours = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
             line = claims.line(workspace, now)
             unsent += line.waiting_since(before).pks(1) or ours.pks(1) or line.pks(min(1, returned))
