@@ -19,6 +19,7 @@ from renders import (
     claims,
     gate,
     media,
+    prices,
     references,
     scheduling,
     workspaces,
@@ -84,6 +85,7 @@ def create(
     renders = [new_render(one, user=user, choose=choose, scope=scope) for one in requests]
     with transaction.atomic():
         stored = store(renders)
+        _refuse_prices(renders, stored)
         if scope != CODE:
             _refuse_faces(user, renders, stored)
         for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
@@ -93,6 +95,17 @@ def create(
             if not references.asks_for(row, cleaned, owner):
                 raise ReferenceTaken(index)
     return [(row, row is render) for render, row in zip(renders, stored, strict=True)]
+
+
+def _refuse_prices(renders: list[RenderJob], stored: list[RenderJob]) -> None:
+    """Raise `InvalidRender` if the model of a new render is not allowed, or a budget forbids it.
+
+    A known row passes: it was asked for before.
+    """
+    refusal = prices.remembering()
+    for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
+        if row is render and (error := prices.refusal_of(row, refusal)):
+            raise InvalidRender(error.field, error.message, index=index)
 
 
 def _refuse_faces(user: Any, renders: list[RenderJob], stored: list[RenderJob]) -> None:
@@ -218,7 +231,9 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
         return row, row is retry
 
 
-def new_retry(original: RenderJob, user: Any) -> RenderJob:
+def new_retry(
+    original: RenderJob, user: Any, refusal: prices.Refusal = prices.refusal
+) -> RenderJob:
     """A retry that is not stored yet, of the original's owner, else of `user`."""
     request = {
         name: getattr(original, name) for name in ("prompt", "kind", "model", "params", "priority")
@@ -228,6 +243,8 @@ def new_retry(original: RenderJob, user: Any) -> RenderJob:
     request["workspace"] = original.workspace  # of anybody's: whose bill it was
     retry = new_render(request, user=user, retry_of=original)
     retry.created_by_id = original.created_by_id or retry.created_by_id
+    if error := prices.refusal_of(retry, refusal):
+        raise InvalidRender(error.field, error.message)
     if user is not None:  # the site's own code decides for itself
         _refuse_faces(user, [retry], [retry])
     return retry

@@ -8,7 +8,7 @@ what Sume may hold already is followed to its end.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,13 +67,6 @@ def counted(now: datetime) -> Q:
         return Q(pk__in=[])
     made = Q(status=Status.COMPLETED) | NOT_FREE
     return made & Q(workspace__in=limited, finished_at__gte=_month(now))
-
-
-def estimate(workspace: Workspace, kinds: Mapping[str, int]) -> int | None:
-    """What so many of each kind cost about, in millionths; None where a price is not known."""
-    if not kinds or any(kind not in workspace.prices for kind in kinds):
-        return None
-    return sum(workspace.prices[kind] * number for kind, number in kinds.items())
 
 
 def _under_way(workspace: Workspace) -> int:

@@ -37,7 +37,7 @@ class Workspace:
     budget_usd_micros: int
     """Most that is spent in a calendar month, in millionths of a dollar; 0: no limit."""
     prices: Mapping[str, int]
-    """What one render of a kind costs about, in millionths of a dollar, where it is known."""
+    """What one render costs, in millionths of a dollar, by `kind` and `kind:model`."""
 
     @property
     def reads_per_minute(self) -> int:
@@ -130,5 +130,5 @@ def _made(name: str, told: Mapping[str, Any], kept: Secrets) -> Workspace:
         writes_per_minute=told.get("WRITES_PER_MINUTE") or writes,
         max_in_flight=told.get("MAX_IN_FLIGHT") or at_once,
         budget_usd_micros=round(told.get("BUDGET_USD", 0.0) * MICROS),
-        prices={kind: round(price * MICROS) for kind, price in prices.items()},
+        prices={name: round(price * MICROS) for name, price in prices.items()},
     )

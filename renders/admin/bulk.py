@@ -20,7 +20,7 @@ from django.urls import path, reverse
 
 from renders import drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
-from renders.forms import ParamsField, add_error_of, add_workspaces, new_token
+from renders.forms import ParamsField, add_error_of, add_models, add_workspaces, new_token
 from renders.inputs import COLUMNS
 from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
@@ -90,6 +90,7 @@ class AddManyForm(forms.Form):
             f"{', '.join(COLUMNS)}."
         )
         add_workspaces(self)
+        add_models(self)
 
     def clean_prompts(self) -> str:
         """Refused here: a browser that knew the limit would cut what is pasted, and say nothing."""

@@ -71,6 +71,12 @@ INDEXES = [
         name="renders_billed",
         condition=Q(status=Status.COMPLETED),
     ),
+    # The dearest cost of a model.
+    models.Index(
+        fields=["kind", "model", "-cost_usd_micros"],
+        name="renders_dearest",
+        condition=Q(cost_usd_micros__gt=0),
+    ),
     models.Index(fields=["-created_at", "-id"], name="renders_newest"),
     models.Index(
         fields=["workspace", "-created_at", "-id"],
