@@ -9,6 +9,8 @@ for a model than its price, the dearest known cost counts.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from django.db.models import QuerySet
+
 from renders import workspaces
 from renders.bodies import SHAPES
 from renders.conf import conf
@@ -45,11 +47,15 @@ def binding(workspace: Workspace, kind: str, model: str) -> int | None:
 
 def dearest(kind: str, model: str) -> int:
     """The highest cost that Sume has reported to this installation; 0 if none."""
+    return costs(kind, model).first() or 0
+
+
+def costs(kind: str, model: str) -> "QuerySet[RenderJob, int | None]":
+    """The costs above 0 that Sume has reported, highest first."""
     rows = RenderJob.objects.filter(kind=kind, cost_usd_micros__gt=0)
-    if _takes_model(kind):  # else older releases may have stored any
+    if _takes_model(kind):  # for other kinds, older releases may have stored any model
         rows = rows.filter(model=model)
-    costs = rows.order_by("-cost_usd_micros").values_list("cost_usd_micros", flat=True)
-    return costs.first() or 0
+    return rows.order_by("-cost_usd_micros").values_list("cost_usd_micros", flat=True)
 
 
 def counted(workspace: Workspace, kind: str, model: str) -> int | None:

@@ -197,7 +197,7 @@ def _priced(name: str) -> str:
 
 def models(value: object) -> tuple[str, ...]:
     """Names of models: a list, or text with commas between."""
-    given = value.split(",") if isinstance(value, str) else value
+    given = value.strip().removeprefix("()").split(",") if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise ValueError("a list like sume/auto,gpt-image-2 is needed")
     return tuple(dict.fromkeys(name for one in given if (name := one.strip())))

@@ -119,14 +119,6 @@ def test_what_ended_long_ago_is_added_up_again_within_seconds(acme, monkeypatch)
     assert spending.spent(acme(), NOW) == 2_000
 
 
-@pytest.mark.parametrize(
-    ("kinds", "micros"),
-    [({"image": 2, "video": 1}, 1_380_000), ({"image": 1, "avatar": 1}, None), ({}, None)],
-)
-def test_what_many_cost_about_is_known_where_each_price_is(acme, kinds, micros):
-    assert spending.estimate(acme(), kinds) == micros
-
-
 def test_people_read_that_the_budget_is_spent(acme):
     acme()
     ended(1_000_000, at=datetime.now(UTC))
