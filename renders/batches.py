@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import claims, scheduling, services, turns
+from renders import claims, prices, scheduling, services, turns
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
@@ -175,10 +175,10 @@ def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
         rows = candidates.select_for_update(no_key=skips, skip_locked=skips)
         originals = {row.pk: row for row in rows.defer("result", "request_body")}
         unretried = RenderJob.objects.filter(pk__in=originals).unretried()
-        new = []
+        new, refusal = [], prices.remembering()
         for pk in unretried.values_list("pk", flat=True):
             try:
-                new.append(services.new_retry(originals[pk], user))
+                new.append(services.new_retry(originals[pk], user, refusal))
             except InvalidRender:
                 continue  # a limit that was set since
         stored = services.store_for(user, new, starters=starters)

@@ -10,6 +10,8 @@ from renders import workspaces
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import UserWorkspace
+from renders.prices import default_model, estimated
+from renders.states import Kind
 
 PERMISSION = "renders.choose_workspace"
 
@@ -64,12 +66,17 @@ def choices(user: Any) -> list[str]:
 
 
 def prices(user: Any) -> Mapping[str, int]:
-    """What a render of each kind costs this person about, in millionths; where it is known."""
+    """What a render of each kind costs this person about, in millionths, where it is known: with
+    the model that forms begin with.
+    """
     try:
         own = workspaces.find(choose(user))
     except InvalidRender:
         own = None
-    return own.prices if own else {}
+    if own is None:
+        return {}
+    found = {kind.value: estimated(own, kind, default_model()) for kind in Kind}
+    return {kind: micros for kind, micros in found.items() if micros is not None}
 
 
 def refuse(user: Any, name: Any) -> None:

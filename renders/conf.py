@@ -19,6 +19,7 @@ from renders.values import (
     hosts,
     hours,
     installation,
+    models,
     plan,
     prices,
     redis_address,
@@ -127,10 +128,18 @@ class Conf:
         0.0, dollars, "Most US dollars spent in a calendar month (UTC); 0: no limit."
     )
     USER_BUDGET_USD = Setting(
-        0.0, dollars, "The same for the renders of each user in a workspace; 0: no limit."
+        0.0,
+        dollars,
+        "Most US dollars that one user's renders may cost in a month and a workspace; 0: no limit.",
     )
     PRICES = Setting[Mapping[str, float]](
-        {}, prices, "What one render costs about, in US dollars: image=0.09,video=1.20."
+        {},
+        prices,
+        "US dollars for one render, by kind or by kind and model: image=0.09,"
+        "image:gpt-image-2=0.20.",
+    )
+    MODELS = Setting[tuple[str, ...]](
+        (), models, "Models that renders may name, with commas between; empty: all."
     )
     WORKSPACES = Setting[Mapping[str, Mapping[str, Any]]](
         {}, workspaces, "Further Sume accounts, names with commas between: see docs/workspaces.md."

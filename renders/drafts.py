@@ -8,12 +8,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from renders import access, avatars, choosing, services, spending, waiting_limit, workspaces
+from renders import access, avatars, choosing, prices, services, waiting_limit, workspaces
 from renders.exceptions import InvalidRender, RendersError
 from renders.layouts import Fault, Layout
 from renders.models import Draft, RenderJob
@@ -51,7 +52,9 @@ def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any
 
 
 def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet:
-    """Read all, and look whether the references are free, and the workspaces this person's."""
+    """Read all, and look whether the references are free, the workspaces this person's, and the
+    models allowed.
+    """
     sheet = read(text, layout, common)
     lines = {request["reference"]: line for line, request in sheet.requests}
     lines.pop(None, None)
@@ -62,6 +65,7 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     sheet.faults += [
         fault_of(sheet.requests[index][0], error) for index, error in avatars.faults(user, requests)
     ]
+    sheet.faults += _too_dear(sheet, user)
     sheet.faults += [
         fault_of(line, error)
         for line, request in sheet.requests
@@ -75,12 +79,12 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
 
 def estimate(sheet: Sheet, user: Any) -> int | None:
     """What all of it costs about, in millionths of a dollar; None where a price is not known."""
-    kinds: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[tuple[str, str]]] = {}
     choose = choosing.remembering()
     for _line, request in sheet.requests:
         name = request.get("workspace") or choose(user)
-        kinds.setdefault(name, Counter())[request["kind"]] += 1
-    found = [spending.estimate(workspaces.get(name), number) for name, number in kinds.items()]
+        counts.setdefault(name, Counter())[request["kind"], request["model"]] += 1
+    found = [prices.estimate(workspaces.get(name), number) for name, number in counts.items()]
     known = [micros for micros in found if micros is not None]
     return sum(known) if known and len(known) == len(found) else None
 
@@ -141,6 +145,19 @@ def _refused(sheet: Sheet, user: Any) -> list[Fault]:
             choosing.refuse(user, name) if name else choosing.choose(user)
         except InvalidRender as error:
             faults.append(Fault(line if name else 0, error.message, "workspace"))
+    return faults
+
+
+def _too_dear(sheet: Sheet, user: Any) -> list[Fault]:
+    """Where a model is not allowed, or a budget forbids it."""
+    own = ""
+    with suppress(InvalidRender):  # `_refused` reports it
+        own = choosing.choose(user)
+    refusal, faults = prices.remembering(), []
+    for line, request in sheet.requests:
+        name = request.get("workspace") or own
+        if name and (error := refusal(name, request["kind"], request["model"], owned=True)):
+            faults.append(fault_of(line, error))
     return faults
 
 

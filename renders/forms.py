@@ -13,8 +13,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
-from renders import access, choosing, inputs, kind_fields, services
+from renders import access, choosing, inputs, kind_fields, prices, services
 from renders.bodies import SHAPES
+from renders.conf import conf
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
 from renders.references import door
@@ -27,7 +28,7 @@ from renders.validation import (
     request_errors,
     request_fields,
 )
-from renders.widgets import JsonEditor, KindChoice
+from renders.widgets import JsonEditor, KindChoice, Suggesting
 
 
 def new_token() -> str:
@@ -46,6 +47,18 @@ def add_workspaces(form: Any) -> None:
             required=False,
             help_text="The Sume account that makes it and is billed.",
         )
+
+
+def add_models(form: Any) -> None:
+    """Offer the allowed models, if not all are; begin with one of them."""
+    if not conf.MODELS:
+        return
+    field = form.fields["model"]
+    field.widget = Suggesting(field.widget.attrs)
+    field.widget.offered = lambda: conf.MODELS
+    field.help_text = f"One of: {prices.listed(conf.MODELS)}."
+    if form.initial.get("model", AUTO) == AUTO:
+        form.initial["model"] = prices.default_model()
 
 
 def add_error_of(form: forms.Form, error: InvalidRender) -> None:
@@ -134,6 +147,7 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.initial["token"] = new_token()
         add_workspaces(self)
+        add_models(self)
         kind_fields.add_to(self)
 
     def clean_prompt(self) -> str:
@@ -268,7 +282,7 @@ class RenderForm(TokenForm):
         hidden = kind_fields.hidden(self["kind"].value())
         seldom = {"model", "params", "priority", "reference", *kind_fields.SELDOM} - {*hidden}
         return bool(self.errors.keys() & seldom) or any(
-            self[name].value() not in (None, "", "{}", "0", {}, 0, AUTO)
+            self[name].value() not in (None, "", "{}", "0", {}, 0, AUTO, prices.default_model())
             for name in seldom
             if name in self.fields
         )

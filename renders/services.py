@@ -20,6 +20,7 @@ from renders import (
     claims,
     gate,
     media,
+    prices,
     references,
     scheduling,
     submit_deadline,
@@ -93,6 +94,7 @@ def create(
     with transaction.atomic():
         waiting_limit.lock(person)
         stored = store(renders)
+        _refuse_prices(renders, stored)
         if scope != CODE:
             _refuse_priorities(user, renders, stored)
             _refuse_faces(user, renders, stored)
@@ -105,6 +107,17 @@ def create(
         # Last: what is wrong with the request counts before what only has to wait.
         waiting_limit.check(person, _new(renders, stored))
     return [(row, row is render) for render, row in zip(renders, stored, strict=True)]
+
+
+def _refuse_prices(renders: list[RenderJob], stored: list[RenderJob]) -> None:
+    """Raise `InvalidRender` if the model of a new render is not allowed, or a budget forbids it.
+
+    A known row passes: it was asked for before.
+    """
+    refusal = prices.remembering()
+    for index, (render, row) in enumerate(zip(renders, stored, strict=True)):
+        if row is render and (error := prices.refusal_of(row, refusal)):
+            raise InvalidRender(error.field, error.message, index=index)
 
 
 def _new(renders: list[RenderJob], stored: list[RenderJob]) -> int:
@@ -261,7 +274,9 @@ def retry_once(render: RenderJob, user: Any) -> tuple[RenderJob, bool]:
         return row, row is retry
 
 
-def new_retry(original: RenderJob, user: Any) -> RenderJob:
+def new_retry(
+    original: RenderJob, user: Any, refusal: prices.Refusal = prices.refusal
+) -> RenderJob:
     """A retry that is not stored yet, of the original's owner, else of `user`.
 
     It keeps the original's priority, which needs no permission here: it was granted once.
@@ -274,6 +289,8 @@ def new_retry(original: RenderJob, user: Any) -> RenderJob:
     request["workspace"] = original.workspace  # of anybody's: whose bill it was
     retry = new_render(request, user=user, retry_of=original)
     retry.created_by_id = original.created_by_id or retry.created_by_id
+    if error := prices.refusal_of(retry, refusal):
+        raise InvalidRender(error.field, error.message)
     if user is not None:  # the site's own code decides for itself
         _refuse_faces(user, [retry], [retry])
     return retry
@@ -349,6 +366,7 @@ def resume_sending(workspace: str) -> None:
     """End every pause of a workspace, and the waits of its renders that were put back."""
     submit_deadline.note(workspace, timezone.now())
     gate.resume(workspace)
+    submit_deadline.note(workspace, timezone.now())
     RenderJob.objects.recall(workspace)
     _on_commit(*claims.next_in_line(workspace))
 

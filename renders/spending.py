@@ -40,7 +40,8 @@ class Funds:
 
     def __init__(self, workspace: Workspace, now: datetime) -> None:
         self._workspace, self._now = workspace, now
-        self.left = left(workspace, now)
+        budget = workspace.budget_usd_micros
+        self.left = budget - _look(workspace, now, 0.0) if budget else None
         self._left_of_users: dict[Any, int | None] = {}
         self._price = cache(lambda kind, model: prices.counted(workspace, kind, model))
 
@@ -96,8 +97,13 @@ def closed(workspace: Workspace, now: datetime) -> Closed | None:
     """
     if not workspace.budget_usd_micros:
         return None
-    look = ("look", workspace.name, _month(now))
-    return _shut(workspace, _kept(look, LOOK_SECONDS, lambda: spent(workspace, now)), now)
+    return _shut(workspace, _look(workspace, now, LOOK_SECONDS), now)
+
+
+def _look(workspace: Workspace, now: datetime, seconds: float) -> int:
+    """What is spent, at most so old. Who looks exactly, tells the others of this process."""
+    key = ("look", workspace.name, _month(now))
+    return _kept(key, seconds, lambda: spent(workspace, now))
 
 
 def _shut(workspace: Workspace, micros: int, now: datetime) -> Closed | None:

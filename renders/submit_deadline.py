@@ -15,32 +15,30 @@ from renders.models import Gate
 from renders.queries import RenderQueries
 from renders.states import Sort
 
-# Two sweeps that are less than so many of their periods apart saw one standstill.
-SWEEPS_APART = 10
 # Most standstills that are kept: before that, the two oldest become one.
 MOST_SPANS = 100
 
-Spans = list[list[float]]
-"""Begin and end of each standstill, in seconds since 1970, the oldest first."""
+Spans = list[list[float | None]]
+"""Begin and end of each standstill, in seconds since 1970, the oldest first.
+
+The last one has no end while it lasts.
+"""
 
 
 def note(workspace: str, now: datetime) -> None:
-    """Note that the clock of this workspace stands still now, if it does.
+    """Note whether the clock of this workspace stands still.
 
-    To be called by each sweep, and before a person's pause is lifted.
+    Called by each sweep, and before and after a person's pause is lifted. Between two calls that
+    see a standstill, it counts as one.
     """
     with transaction.atomic():
         row = gate.lock(workspace, Sort.WRITES)
-        if not conf.SUBMIT_DEADLINE_HOURS or not _stands_still(workspace, row, now):
+        stands_still = _stands_still(workspace, row, now)
+        lasts = bool(row.standstills) and row.standstills[-1][1] is None
+        if stands_still == lasts:
             return
-        spans, at = row.standstills, now.timestamp()
-        begin = at
-        if row.held_at:
-            begin = min(at, row.held_at.timestamp())
-        elif spans and at - spans[-1][1] <= SWEEPS_APART * conf.SWEEP_SECONDS:
-            begin = spans[-1][1]
-        oldest = _hours_ago(spans, now).timestamp()
-        row.standstills = [span for span in joined(spans, begin, at) if span[1] >= oldest]
+        begin = min(row.held_at or now, now).timestamp()
+        row.standstills = noted(row.standstills, begin, None if stands_still else now.timestamp())
         row.save(update_fields=["standstills"])
 
 
@@ -56,24 +54,21 @@ def unexpired(rows: RenderQueries, row: Gate | None, now: datetime) -> RenderQue
     return rows.unexpired(*limits) if limits else rows
 
 
-def joined(spans: Spans, begin: float, end: float) -> Spans:
-    """The standstills with one more, which is no earlier than the last of them."""
-    spans = [*map(list, spans), [begin, max(begin, end)]]
-    if len(spans) > 1 and (spans[-1][0] <= spans[-2][1] or len(spans) > MOST_SPANS):
-        first = -2 if spans[-1][0] <= spans[-2][1] else 0
-        one, other = spans[first], spans[first + 1]
-        one[:] = min(one[0], other[0]), max(one[1], other[1])
-        del spans[first + 1]
+def noted(spans: Spans, begin: float, end: float | None) -> Spans:
+    """The standstills with one more that begins; with an end, that of the last one instead."""
+    spans = [*spans[:-1], [spans[-1][0], end]] if end is not None else [*spans, [begin, None]]
+    if len(spans) > MOST_SPANS:
+        spans[:2] = [[spans[0][0], spans[1][1]]]
     return spans
 
 
 def started(spans: Spans, now: float, seconds: float) -> float:
     """When a clock that shows `seconds` now was started, if it stood still in these spans."""
     for begin, end in reversed(spans):
-        ran = now - min(end, now)
+        ran = 0.0 if end is None else now - min(end, now)
         if ran >= seconds:
             break
-        seconds, now = seconds - ran, min(begin, now)
+        seconds, now = seconds - ran, min(begin or 0.0, now)
     return now - seconds
 
 
@@ -83,14 +78,10 @@ def _limits(row: Gate | None, now: datetime) -> tuple[datetime, datetime] | None
     if not hours:
         return None
     spans = row.standstills if row else []
-    if row and row.held_at:
-        spans = joined(spans, row.held_at.timestamp(), now.timestamp())
-    return _hours_ago(spans, now), now - timedelta(hours=hours)
-
-
-def _hours_ago(spans: Spans, now: datetime) -> datetime:
-    hours = timedelta(hours=conf.SUBMIT_DEADLINE_HOURS)
-    return datetime.fromtimestamp(started(spans, now.timestamp(), hours.total_seconds()), UTC)
+    if row and row.held_at:  # also before a sweep has seen it
+        spans = [*spans, [row.held_at.timestamp(), None]]
+    made = started(spans, now.timestamp(), hours * 3600)
+    return datetime.fromtimestamp(made, UTC), now - timedelta(hours=hours)
 
 
 def _stands_still(workspace: str, row: Gate, now: datetime) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from renders.addresses import read_private
+from renders.bodies import SHAPES
 from renders.hiding import Hidden
 from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
 from renders.states import Kind
@@ -172,15 +173,34 @@ def dollars(value: object) -> float:
 
 
 def prices(value: object) -> dict[str, float]:
-    """US dollars for one render of each kind: a mapping, or text like image=0.09,video=1.20."""
+    """US dollars for one render of each kind, or of one model of a kind: a mapping, or text like
+    image=0.09,image:gpt-image-2=0.20.
+    """
     if not isinstance(value, Mapping):
         parts = [part for part in map(str.strip, _unbraced(value).split(",")) if part]
-        value = {kind.strip(): amount for kind, _, amount in (one.partition("=") for one in parts)}
-    if {str(kind) for kind in value} - set(Kind.values):
+        value = {name: amount for name, _, amount in (one.partition("=") for one in parts)}
+    return {_priced(str(name)): dollars(amount) for name, amount in value.items()}
+
+
+def _priced(name: str) -> str:
+    """What a price is for: `kind`, or `kind:model`."""
+    kind, colon, model = (part.strip() for part in name.partition(":"))
+    if kind not in Kind.values or (colon and not model):
         raise ValueError(
-            "a list like image=0.09,video=1.20 is needed; the kinds: " + ", ".join(Kind.values)
+            "a list like image=0.09,image:gpt-image-2=0.20 is needed; the kinds: "
+            + ", ".join(Kind.values)
         )
-    return {str(kind): dollars(amount) for kind, amount in value.items()}
+    if colon and not SHAPES[Kind(kind)].takes_model:
+        raise ValueError(f"kind {kind} has no models: write {kind}=0.09, without a model")
+    return kind + colon + model
+
+
+def models(value: object) -> tuple[str, ...]:
+    """Names of models: a list, or text with commas between."""
+    given = value.strip().removeprefix("()").split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ValueError("a list like sume/auto,gpt-image-2 is needed")
+    return tuple(dict.fromkeys(name for one in given if (name := one.strip())))
 
 
 def _unbraced(value: object) -> str:

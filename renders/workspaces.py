@@ -39,7 +39,7 @@ class Workspace:
     user_budget_usd_micros: int
     """As `budget_usd_micros`, for what one user's renders cost in this workspace."""
     prices: Mapping[str, int]
-    """What one render of a kind costs about, in millionths of a dollar, where it is known."""
+    """What one render costs, in millionths of a dollar, by `kind` and `kind:model`."""
 
     @property
     def reads_per_minute(self) -> int:
@@ -134,5 +134,5 @@ def _made(name: str, told: Mapping[str, Any], kept: Secrets) -> Workspace:
         max_in_flight=told.get("MAX_IN_FLIGHT") or at_once,
         budget_usd_micros=round(told.get("BUDGET_USD", 0.0) * MICROS),
         user_budget_usd_micros=round(told.get("USER_BUDGET_USD", 0.0) * MICROS),
-        prices={str(kind): round(price * MICROS) for kind, price in prices.items()},
+        prices={name: round(price * MICROS) for name, price in prices.items()},
     )

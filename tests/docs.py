@@ -27,7 +27,7 @@ def shown(default: object) -> str:
     """A default as a person would write it into the environment."""
     if isinstance(default, bool):
         return f"{default:d}"
-    if default == {}:
+    if default in ({}, ()):
         return ""
     return f"{default:g}" if isinstance(default, float) else str(default)
 

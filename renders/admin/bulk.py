@@ -21,7 +21,7 @@ from django.urls import path, reverse
 from renders import access, drafts, workspaces
 from renders.admin.history import ONE_BY_ONE, note
 from renders.exceptions import InvalidRender
-from renders.forms import ParamsField, add_error_of, add_workspaces, new_token
+from renders.forms import ParamsField, add_error_of, add_models, add_workspaces, new_token
 from renders.inputs import COLUMNS
 from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
@@ -91,6 +91,7 @@ class AddManyForm(forms.Form):
             f"{', '.join(COLUMNS)}."
         )
         add_workspaces(self)
+        add_models(self)
         if not access.may_prioritize(user):
             del self.fields["priority"]
 

@@ -69,17 +69,12 @@ def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
         "kind": kind != Kind.IMAGE,  # the default
         "prompt": "prompt" in source,
         "params": with_params,
+        "model": SHAPES[kind].takes_model and "default" not in _model(),
     }
     properties = {
         "kind": {"const": kind.value},
         "prompt": _prompt(kind, source),
-        "model": {
-            "type": "string",
-            "pattern": FILLED,
-            "maxLength": 100,
-            "default": AUTO,
-            "description": "Sume's name for it.",
-        },
+        "model": _model(),
         "params": _params(kind, source, required=with_params),
         "priority": {
             "type": "integer",
@@ -109,6 +104,16 @@ def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
         "additionalProperties": False,
         "properties": properties,
     }
+
+
+def _model() -> Json:
+    words = "Sume's name for it. 422: not allowed here, or without a price under a budget."
+    schema: Json = {"type": "string", "description": words}
+    if not conf.MODELS or AUTO in conf.MODELS:
+        schema["default"] = AUTO
+    if conf.MODELS:
+        return {**schema, "enum": list(conf.MODELS)}
+    return {**schema, "pattern": FILLED, "maxLength": 100}
 
 
 def _prompt(kind: Kind, source: tuple[str, ...]) -> Json:

@@ -2,16 +2,19 @@
 
 import os
 import stat
+from collections.abc import Iterator
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Info, Warning
+from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from renders import workspaces
+from renders.bodies import SHAPES
 from renders.conf import conf
 from renders.hosts import host_of, is_inner
 from renders.secrets_file import secrets_file
+from renders.states import Kind
 
 
 def faults() -> list[CheckMessage]:
@@ -50,15 +53,7 @@ def faults() -> list[CheckMessage]:
                     id="renders.E067",
                 )
             )
-        if workspace.budget_usd_micros and not workspace.prices:
-            found.append(
-                Info(
-                    f"The workspace {workspace.name} has a budget and no prices: what is under "
-                    "way counts as nothing, so that many at once can exceed the budget.",
-                    hint="Set RENDERS_PRICES, for instance image=0.09,video=1.20.",
-                    id="renders.I062",
-                )
-            )
+        found += _price_faults(workspace)
     keys = [workspace.api_key for workspace in known if workspace.api_key]
     if len(set(keys)) < len(keys):
         names = [one.name for one in known if one.api_key and keys.count(one.api_key) > 1]
@@ -71,6 +66,43 @@ def faults() -> list[CheckMessage]:
             )
         )
     return found
+
+
+def _price_faults(workspace: workspaces.Workspace) -> Iterator[CheckMessage]:
+    """Where a price is missing, or of no use."""
+    limited = workspace.budget_usd_micros or conf.USER_BUDGET_USD
+    if limited and not workspace.prices:
+        yield Error(
+            f"The workspace {workspace.name} has no prices, so its budget cannot be kept: every "
+            "new render is refused.",
+            hint="Set RENDERS_PRICES, for instance image:sume/auto=0.09,avatar=2.",
+            id="renders.E062",
+        )
+    loose = [
+        kind.value
+        for kind in Kind
+        if SHAPES[kind].takes_model
+        and kind in workspace.prices
+        and not any(name.startswith(f"{kind}:") for name in workspace.prices)
+    ]
+    if limited and loose and not conf.MODELS:
+        yield Warning(
+            f"The workspace {workspace.name} has one price for all models of a kind, which keeps "
+            f"no budget: new renders of these kinds are refused: {', '.join(loose)}.",
+            hint="Name models in RENDERS_PRICES (image:sume/auto=0.09), or set RENDERS_MODELS.",
+            id="renders.W074",
+        )
+    if unknown := [
+        name
+        for name in workspace.prices
+        if conf.MODELS and ":" in name and name.partition(":")[2] not in conf.MODELS
+    ]:
+        yield Warning(
+            f"The workspace {workspace.name} has prices of models that RENDERS_MODELS does not "
+            f"allow: {', '.join(sorted(unknown))}.",
+            hint="Add them to RENDERS_MODELS, or take them out of RENDERS_PRICES.",
+            id="renders.W075",
+        )
 
 
 def _file_faults() -> list[CheckMessage]:

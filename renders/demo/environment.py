@@ -52,6 +52,9 @@ def sandbox_environment(own: Mapping[str, str], port: int, key: str) -> dict[str
     environment["SUME_WEBHOOK_SECRET"] = ""
     # Nor shall another account's key come in, with which renders would be billed.
     environment |= dict.fromkeys(["RENDERS_SECRETS_FILE", "RENDERS_WORKSPACES"], "")
+    # It bills nothing, and knows every model.
+    limits = ("RENDERS_BUDGET_USD", "RENDERS_USER_BUDGET_USD", "RENDERS_MODELS")
+    environment |= dict.fromkeys(limits, "")
     # A proxy that the user needs for the outer world cannot reach this machine's own ports.
     direct = own.get("no_proxy") or own.get("NO_PROXY") or ""
     environment |= dict.fromkeys(["no_proxy", "NO_PROXY"], f"{direct},127.0.0.1".lstrip(","))

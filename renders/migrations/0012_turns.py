@@ -1,4 +1,4 @@
-"""Tags that order the line, and when the clock of the submit deadline stood still.
+"""Tags that order the line, when the clock of the submit deadline stood still, and permissions.
 
 Columns with constant defaults, so no row is written: what waits already has the lowest tag and
 goes first, by age. The indexes come in the next migration, which runs in no transaction.
@@ -31,5 +31,19 @@ class Migration(migrations.Migration):
                 editable=False,
                 help_text="When the clock of the submit deadline stood still: see submit_deadline.",
             ),
+        ),
+        migrations.AlterModelOptions(
+            name="renderjob",
+            options={
+                "ordering": ["-created_at", "-id"],
+                "permissions": [
+                    ("cancel_renderjob", "Can cancel render job"),
+                    ("retry_renderjob", "Can retry render job"),
+                    ("hold_renderjob", "Can hold and release render job"),
+                    ("choose_workspace", "Can choose the workspace of a render"),
+                    ("prioritize_renderjob", "Can give a render a priority above 0"),
+                    ("exceed_waiting_limit", "Can have any number of renders waiting"),
+                ],
+            },
         ),
     ]

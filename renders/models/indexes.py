@@ -85,6 +85,12 @@ INDEXES = [
         name="renders_costs_of_user",
         condition=Q(finished_at__isnull=False, created_by__isnull=False) & ~Q(cost_usd_micros=0),
     ),
+    # The dearest cost of a model.
+    models.Index(
+        fields=["kind", "model", "-cost_usd_micros"],
+        name="renders_dearest",
+        condition=Q(cost_usd_micros__gt=0),
+    ),
     models.Index(fields=["-created_at", "-id"], name="renders_newest"),
     models.Index(
         fields=["workspace", "-created_at", "-id"],

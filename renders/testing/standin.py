@@ -127,6 +127,7 @@ class StandIn:
             "WORKSPACES": dict.fromkeys(workspaces.names()[1:], self._account()),
             "SECRETS_FILE": "",
             "BUDGET_USD": 0,
+            "USER_BUDGET_USD": 0,
             "REDIS_URL": NO_REDIS,
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,

@@ -16,6 +16,7 @@ TIMES = (
     "created_at",
     "not_before",
     "claimed_at",
+    "outcome_unknown_at",
     "next_poll_at",
     "not_found_since",
     "swept_at",
@@ -82,9 +83,14 @@ def make_due(render: RenderJob, **changes: Any) -> None:
 
 
 def age_rows(seconds: float) -> None:
-    """Let that much time pass for the renders."""
+    """Let that much time pass for the renders, and for the clock of their deadline."""
     later = timedelta(seconds=seconds)
     RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
+    for gate in Gate.objects.exclude(standstills=[]):
+        gate.standstills = [
+            [at and at - seconds for at in standstill] for standstill in gate.standstills
+        ]
+        gate.save(update_fields=["standstills"])
 
 
 def age_gates(seconds: float) -> None:

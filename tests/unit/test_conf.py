@@ -41,14 +41,14 @@ DAYS = read_by(days)
 COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
-INSTALLATIONS = read_by(values.installation)
+INSTALLATIONS, MODELS = read_by(values.installation), read_by(values.models)
 HOSTS, SCHEDULERS, TOKENS = read_by(hosts), read_by(scheduler), read_by(token)
 # Those of workspaces and money: see test_workspaces.
 ACCOUNTS = [*read_by(dollars), *read_by(prices), *read_by(values.workspaces)]
 
 
 def test_these_tests_know_every_setting():
-    words = [*PLANS, *SCHEDULERS, *TOKENS, *ACCOUNTS, *INSTALLATIONS]
+    words = [*PLANS, *SCHEDULERS, *TOKENS, *ACCOUNTS, *INSTALLATIONS, *MODELS]
     assert sorted([*SECONDS, *COUNTS, *TEXTS, *FLAGS, *HOURS, *words, *ADDRESSES, *HOSTS]) == NAMES
 
 

@@ -252,6 +252,7 @@ FORBIDDEN = {
     "workspaces": {"renders.models", "renders.client", "celery", "redis", "requests"},
     "secrets_file": {"renders.models", "renders.conf", "django", "celery", "redis", "requests"},
     "spending": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
+    "prices": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "loads": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "waiting_limit": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},
     "choosing": {"renders.client", "renders.tasks", "celery", "kombu", "redis", "requests"},

@@ -59,6 +59,7 @@ def test_of_six_pictures_five_fit():
     add(6)
 
     assert len(claim(8)) == 5
+    spending.forget()
     assert claims.closed("default", timezone.now()).code == spending.CODE
     assert RENDERS.pending().count() == 1
 

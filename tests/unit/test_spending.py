@@ -13,7 +13,7 @@ from tests.unit.test_querysets import stored
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 3, 20, 12, 30, tzinfo=UTC)
-PRICES = {"image:sume/auto": 0.09, "video": 1.2}
+PRICES = {"image:sume/auto": 0.09, "video:sume/auto": 1.2}
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +37,13 @@ def ended(cost, *, at=NOW, status=Status.COMPLETED, workspace="acme", **fields):
 
 def test_what_ended_this_month_counts_with_its_cost_and_nothing_of_others(acme):
     for at in (NOW, NOW - timedelta(hours=3), datetime(2026, 3, 1, tzinfo=UTC)):
-        ended(100_000, at=at)
-    ended(500_000, at=datetime(2026, 2, 28, 23, 59, 59, tzinfo=UTC))
-    ended(500_000, workspace="default")
+        ended(80_000, at=at)
+    ended(85_000, at=datetime(2026, 2, 28, 23, 59, 59, tzinfo=UTC))
+    ended(85_000, workspace="default")
     ended(0, status=Status.FAILED)  # refunded
     ended(None)  # Sume named no cost yet: the usual price
 
-    assert spending.spent(acme(), NOW) == 390_000
+    assert spending.spent(acme(), NOW) == 330_000
 
 
 def test_what_sume_may_have_made_counts_though_it_failed_here(acme):
@@ -134,7 +134,7 @@ def test_people_read_that_the_budget_is_spent(acme):
 
 
 def test_a_render_fits_if_its_price_is_left(acme):
-    ended(910_000)
+    ended(910_000, kind="video")
     funds = Funds(acme(), NOW)
 
     assert funds.misfit(None, "image", "sume/auto") == ""
@@ -158,8 +158,8 @@ def test_without_a_price_nothing_fits(acme):
 
 def test_each_user_has_a_budget_beside_the_workspace_s(acme, django_user_model):
     ada, bob = (django_user_model.objects.create(username=name) for name in ("ada", "bob"))
-    ended(300_000, created_by=ada)
-    ended(100_000, at=datetime(2026, 2, 3, tzinfo=UTC), created_by=bob)
+    ended(300_000, created_by=ada, kind="video")
+    ended(70_000, at=datetime(2026, 2, 3, tzinfo=UTC), created_by=bob)
     stored(Status.SUBMITTED, workspace="acme", created_by=bob)
     stored(Status.SUBMITTED, workspace="default", created_by=bob)
     funds = Funds(acme(USER_BUDGET_USD=0.35), NOW)

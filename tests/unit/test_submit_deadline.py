@@ -18,7 +18,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def a_day(settings):
-    settings.RENDERS = {**settings.RENDERS, "SUBMIT_DEADLINE_HOURS": 24, "SWEEP_SECONDS": 300}
+    settings.RENDERS = {**settings.RENDERS, "SUBMIT_DEADLINE_HOURS": 24}
 
 
 def at(hours):
@@ -55,21 +55,20 @@ def render():
         ([[74, 80]], 30),
         ([[90, 120]], 34),  # noted by a clock that was put back since
         ([[110, 120]], 24),
+        ([[50, 70], [90, None]], 24 + 30),
     ],
 )
 def test_what_a_clock_shows_that_stood_still(spans, hours):
-    spans = [[begin * HOUR, end * HOUR] for begin, end in spans]
+    spans = [[begin * HOUR, end and end * HOUR] for begin, end in spans]
 
     assert submit_deadline.started(spans, 100 * HOUR, 24 * HOUR) == (100 - hours) * HOUR
 
 
-def test_standstills_that_touch_are_one_and_only_so_many_are_kept():
-    spans = [[0.0, 1.0]]
-    assert submit_deadline.joined(spans, 1, 2) == [[0, 2]]
-    assert submit_deadline.joined(spans, 0.5, 0.7) == [[0, 1]]
-    assert submit_deadline.joined([[5.0, 6.0]], 4, 7) == [[4, 7]]
-    for number in range(1, 200):
-        spans = submit_deadline.joined(spans, number * 10, number * 10 + 1)
+def test_only_so_many_standstills_are_kept():
+    spans = []
+    for number in range(200):
+        spans = submit_deadline.noted(spans, number * 10, None)
+        spans = submit_deadline.noted(spans, number * 10, number * 10 + 1)
 
     assert len(spans) == submit_deadline.MOST_SPANS
     assert (spans[0][0], spans[-1]) == (0, [1990, 1991])
@@ -94,7 +93,7 @@ def held(render, until):
 def refused(render, until):
     with at(1):
         gate.pause("default", Sort.WRITES, Paused("No credit left.", code="x", status=402))
-    sweep_at(*(number / 2 for number in range(2, until * 2)))
+    sweep_at(1.01, until - 0.5)
     with at(until):
         gate.passed("default", Sort.WRITES)
         gate.resume("default")
@@ -104,9 +103,9 @@ def refused(render, until):
 def test_what_holds_up_the_line_does_not_count(render, hold_up):
     hold_up(render, until=11)
 
-    sweep_at(33.4)
+    sweep_at(11, 33.9)
     assert status(render) == Status.PENDING
-    assert RenderJob.objects.due(START + timedelta(hours=33.4)).exists()
+    assert RenderJob.objects.due(START + timedelta(hours=33.9)).exists()
 
     sweep_at(34.2)
     assert status(render) == Status.FAILED
@@ -131,20 +130,9 @@ def test_while_a_person_s_pause_lasts_nothing_fails(render):
 
 
 def test_a_spent_budget_holds_up_the_line(render, settings):
-    settings.RENDERS |= {"BUDGET_USD": 0.01, "PRICES": "image=0.09"}
-    RenderJob.objects.filter(pk=render.pk).update(model="other")  # which has no price
-    with at(0):
-        spent = services.create_render("a hen", model="sume/auto")
-    RenderJob.objects.filter(pk=spent.pk).update(
-        status=Status.COMPLETED,
-        sume_job_id="j",
-        submitted_at=START,
-        finished_at=START,
-        handled_at=START,
-        cost_usd_micros=90_000,
-    )
+    settings.RENDERS |= {"BUDGET_USD": 0.05, "PRICES": "image:sume/auto=0.09"}
 
-    sweep_at(*(number / 2 for number in range(2 * 26)))
+    sweep_at(1, 30, 60)
 
     assert status(render) == Status.PENDING
 

@@ -126,6 +126,57 @@ def test_prices_are_read(told, given):
     assert workspaces.get("default").prices == {"image": 90_000, "video": 1_200_000}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "image=0.09, image : gpt-image-2=0.2, video:a:b=1",
+        {"image": 0.09, "image:gpt-image-2": "0.20", "video:a:b": 1},
+    ],
+)
+def test_prices_of_single_models_are_read(told, given):
+    told(PRICES=given)
+
+    assert workspaces.get("default").prices == {
+        "image": 90_000,
+        "image:gpt-image-2": 200_000,
+        "video:a:b": 1_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("song:a=1", "the kinds: image, video"),
+        ("image:=1", "a list like"),
+        ("avatar:sume/auto=1", "kind avatar has no models"),
+        ("avatar_video:a=1", "kind avatar_video has no models"),
+        ("image:a", "an amount of US dollars"),
+    ],
+)
+def test_a_price_that_cannot_be_read_says_what_is_needed(told, given, words):
+    told(PRICES=given)
+
+    with pytest.raises(ImproperlyConfigured, match=words):
+        workspaces.get("default")
+
+
+@pytest.mark.parametrize(
+    "given", [" sume/auto, gpt-image-2,,sume/auto", ["sume/auto", "gpt-image-2 "]]
+)
+def test_models_are_read(told, given):
+    told(MODELS=given)
+
+    assert conf.MODELS == ("sume/auto", "gpt-image-2")
+
+
+@pytest.mark.parametrize("given", [7, {"a": 1}, ["a", 7], None])
+def test_models_that_cannot_be_read_say_what_is_needed(told, given):
+    told(MODELS=given)
+
+    with pytest.raises(ImproperlyConfigured, match="a list like sume/auto"):
+        _ = conf.MODELS
+
+
 def test_the_environment_names_workspaces_and_what_holds_for_each():
     told = workspaces_in(
         {

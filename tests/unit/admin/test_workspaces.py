@@ -144,7 +144,7 @@ def test_one_that_is_gone_is_shown_while_something_of_it_waits(several, admin_cl
 
 
 def test_a_budget_that_is_spent_is_not_resumed(admin_client, settings, ended):
-    told = {"BUDGET_USD": 0.01, "PRICES": {"image": 0.01}}
+    told = {"BUDGET_USD": 0.01, "PRICES": {"image:sume/auto": 0.01}}
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": told}}
     ended(workspace="acme")
 
