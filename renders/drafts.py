@@ -149,16 +149,16 @@ def _refused(sheet: Sheet, user: Any) -> list[Fault]:
 
 
 def _too_dear(sheet: Sheet, user: Any) -> list[Fault]:
-    """Where a model is not allowed, or a budget forbids it."""
+    """The first line of each model that is not allowed, or that a budget forbids."""
     own = ""
     with suppress(InvalidRender):  # `_refused` reports it
         own = choosing.choose(user)
-    refusal, faults = prices.remembering(), []
+    first: dict[tuple[str, str, str], int] = {}
     for line, request in sheet.requests:
-        name = request.get("workspace") or own
-        if name and (error := refusal(name, request["kind"], request["model"], owned=True)):
-            faults.append(fault_of(line, error))
-    return faults
+        workspace = request.get("workspace") or own
+        first.setdefault((workspace, request["kind"], request["model"]), line)
+    found = {facts: prices.refusal(*facts, owned=True) for facts in first if facts[0]}
+    return [fault_of(first[facts], error) for facts, error in found.items() if error]
 
 
 def _taken(references: Iterable[str], user: Any) -> set[str]:

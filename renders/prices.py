@@ -118,8 +118,9 @@ def refusal(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRen
         return InvalidRender(field, f"{words} {todo}")
     for words, budget in budgets.items():
         if budget and price > budget:
-            costs = f"One render costs about ${price / MICROS:,.2f}"
-            return InvalidRender(field, f"{costs}, more than {words}: ${budget / MICROS:,.2f}.")
+            said = "costs about" if price == binding(limits, kind, model) else "has already cost"
+            one = f"One render {said} ${price / MICROS:,.2f}"
+            return InvalidRender(field, f"{one}, more than {words}: ${budget / MICROS:,.2f}.")
     return None
 
 

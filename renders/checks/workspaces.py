@@ -73,8 +73,8 @@ def _price_faults(workspace: workspaces.Workspace) -> Iterator[CheckMessage]:
     limited = workspace.budget_usd_micros or conf.USER_BUDGET_USD
     if limited and not workspace.prices:
         yield Error(
-            f"The workspace {workspace.name} has no prices, so its budget cannot be kept: every "
-            "new render is refused.",
+            f"The workspace {workspace.name} has no prices, so a budget cannot be kept: new "
+            "renders are refused.",
             hint="Set RENDERS_PRICES, for instance image:sume/auto=0.09,avatar=2.",
             id="renders.E062",
         )

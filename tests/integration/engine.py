@@ -86,11 +86,9 @@ def age_rows(seconds: float) -> None:
     """Let that much time pass for the renders, and for the clock of their deadline."""
     later = timedelta(seconds=seconds)
     RenderJob.objects.update(**{name: F(name) - later for name in TIMES})
-    for gate in Gate.objects.exclude(standstills=[]):
-        gate.standstills = [
-            [at and at - seconds for at in standstill] for standstill in gate.standstills
-        ]
-        gate.save(update_fields=["standstills"])
+    for row in Gate.objects.exclude(standstills=[]):
+        row.standstills = [[at and at - seconds for at in one] for one in row.standstills]
+        row.save(update_fields=["standstills"])
 
 
 def age_gates(seconds: float) -> None:

@@ -80,7 +80,7 @@ def prometheus(stack: Stack, tmp_path: Path) -> Iterator[Prometheus]:
     modes.use(stack, "countdown")
     port = free_port()
     stack.environment |= {"RENDERS_METRICS_TOKEN": TOKEN, "RENDERS_PLAN": "pro"}
-    stack.environment["RENDERS_BUDGET_USD"] = "100"
+    stack.environment |= {"RENDERS_BUDGET_USD": "100", "RENDERS_PRICES": "image:sume/auto=0.09"}
     web = stack.run("web", "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
     stack.until(lambda: web.has_written("Quit the server"), child=web)
     folder = tmp_path / "prometheus"

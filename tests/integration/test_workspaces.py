@@ -404,6 +404,7 @@ def test_two_accounts_under_kill_9_with_one_refused_and_a_key_changed_in_the_fil
         "RENDERS_WRITES_PER_MINUTE_ACME": "10000",
         "RENDERS_SECRETS_FILE": str(accounts.file),
         "RENDERS_PRICES": f"image={PRICE / 1_000_000}",
+        "RENDERS_MODELS": "sume/auto",
         "RENDERS_SAVE_MEDIA": "0",
     }
     modes.use(stack, scheduler)

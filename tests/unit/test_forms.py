@@ -389,3 +389,59 @@ def test_a_full_line_is_an_error_of_the_form_which_can_be_sent_again(ann, make_f
     assert form["prompt"].value() == "A boat"
     cancel_render(waiting)
     assert make_form(ann).is_valid()
+
+
+# --- Models and budgets -------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(settings):
+    def tell(**changes):
+        settings.RENDERS = {**settings.RENDERS, **changes}
+
+    return tell
+
+
+@pytest.mark.parametrize("form", [page_form, admin_form])
+def test_a_model_that_is_refused_is_told_at_its_field_and_nothing_typed_is_lost(form, ann, told):
+    told(MODELS="sume/auto,a", BUDGET_USD=1, PRICES="image:a=5")
+    for model, words in {
+        "dear": "The model dear is not allowed here. Choose one of: sume/auto, a.",
+        "sume/auto": "add image:sume/auto=… to RENDERS_PRICES",
+        "a": "about $5.00",
+    }.items():
+        wrong = form(ann, model=model)
+        assert not wrong.is_valid()
+        assert list(wrong.errors) == ["model"] and words in wrong.errors["model"][0]
+        assert (wrong["model"].value(), wrong["prompt"].value()) == (model, "A boat")
+    assert not RenderJob.objects.exists()
+
+
+def test_a_kind_without_models_that_has_no_price_is_told_at_the_kind(ann, told):
+    told(BUDGET_USD=1, PRICES="image:sume/auto=0.09")
+    wrong = page_form(ann, kind="avatar", avatar_handle="mara", model="ignored")
+
+    assert list(wrong.errors) == ["kind"]
+    assert "add avatar=… to RENDERS_PRICES" in wrong.errors["kind"][0]
+
+
+@pytest.mark.parametrize(
+    ("models", "begins"), [("", "sume/auto"), ("a,sume/auto", "sume/auto"), ("a,b", "a")]
+)
+def test_a_form_begins_with_an_allowed_model_and_offers_all(ann, told, models, begins):
+    told(MODELS=models)
+    in_admin = type("Form", (RenderAdminForm,), {"user": ann})
+    for form in (RenderForm(user=ann), in_admin()):
+        html = str(form["model"])
+        assert form["model"].value() == begins
+        assert html.count("<option") == len(models.split(",")) * bool(models)
+        assert 'data-kinds="image video"' in html
+        assert bool(models) is (form.fields["model"].help_text.startswith("One of: a, "))
+    assert not RenderForm(user=ann).more_open
+
+
+def test_a_form_that_begins_with_another_render_keeps_its_model(ann, told):
+    told(MODELS="a,b")
+
+    assert RenderForm(user=ann, initial={"model": "dear"})["model"].value() == "dear"
+    assert RenderForm(user=ann, initial={"model": "dear"}).more_open

@@ -385,3 +385,32 @@ def test_a_list_that_does_not_fit_now_is_kept_and_can_be_added_later(
         services.cancel_render(waiting)
         client.post(page)
     assert RENDERS.pending().count() == 2
+
+
+def test_a_model_that_is_refused_is_told_once_and_again_at_the_last_moment(site, settings):
+    own = settings.RENDERS
+    settings.RENDERS = {**own, "BUDGET_USD": 1, "PRICES": "image:sume/auto=0.09,image:b=5"}
+    text = preview(site, file="prompt,model\na,\nb,b\nc,b\nd,dear\n").text
+
+    assert "Nothing was added: 2 things must be put right first." in text
+    assert "Line 3, model: One render costs about $5.00, more than the month" in text
+    assert "Line 5, model: The model dear has no price" in text
+    settings.RENDERS = own
+    shown = preview(site, "a\nb")
+    settings.RENDERS = {**own, "MODELS": "gpt-image-2"}
+    response = site.post(address(shown))
+    assert "Line 1, model: The model sume/auto is not allowed here." in response.text
+    assert not RENDERS.exists()
+
+
+def test_the_form_begins_with_an_allowed_model_and_offers_all(site, settings):
+    settings.RENDERS = {**settings.RENDERS, "MODELS": "gpt-image-2,other"}
+    text = site.get(PAGE).text
+
+    assert 'value="gpt-image-2"' in text and '<option value="other">' in text
+
+
+def test_the_preview_adds_up_the_prices_of_each_model(site, settings):
+    settings.RENDERS = {**settings.RENDERS, "PRICES": "image=0.09,image:b=0.20"}
+
+    assert "about $0.49 in all" in preview(site, file="prompt,model\na,\nb,b\nc,b\n").text

@@ -301,3 +301,48 @@ def test_a_retry_is_refused_when_the_line_is_full(ann, two_may_wait):
 
 def test_staff_make_as_many_as_they_like(sam, two_may_wait):
     assert len(ids(sam.post(body={"renders": [BOAT] * 5}))) == 5
+
+
+def test_twelve_renders_of_a_model_for_five_dollars_do_not_pass_a_budget_of_one(ann, settings):
+    settings.RENDERS = {**settings.RENDERS, "BUDGET_USD": 1, "PRICES": "image=0.09"}
+    dear = {"renders": [{**BOAT, "model": "dear"}] * 12}
+    for prices, words in {
+        "image=0.09": "has no price",
+        "image=0.09,image:dear=5": "about $5.00, more than the month's whole budget: $1.00",
+    }.items():
+        settings.RENDERS = {**settings.RENDERS, "PRICES": prices}
+        [error] = problem(ann.post(body=dear), 422)["errors"]
+        assert error["field"] == "renders[0].model" and words in error["message"]
+    [error] = problem(ann.post(body={**BOAT, "model": "dear"}), 422)["errors"]
+    assert error["field"] == "model"
+    assert not RenderJob.objects.exists()
+
+
+def test_a_model_that_is_not_allowed_is_named_and_a_known_request_has_its_answer(ann, settings):
+    body, dear = {"renders": [BOAT, {**BOAT, "model": "dear"}]}, {**BOAT, "model": "dear"}
+    first = ids(ann.post(body=body, Idempotency_Key="one"))
+    known = ids(ann.post(body={**dear, "reference": "order-7"}))
+    settings.RENDERS = {**settings.RENDERS, "MODELS": "sume/auto,gpt-image-2"}
+
+    assert ids(ann.post(body=body, Idempotency_Key="one")) == first
+    assert ids(ann.post(body={**dear, "reference": "order-7"})) == known
+    [error] = problem(ann.post(body=body, Idempotency_Key="two"), 422)["errors"]
+    assert error["field"] == "renders[1].model"
+    assert "Choose one of: sume/auto, gpt-image-2." in error["message"]
+
+
+def test_a_retry_of_a_model_that_is_no_longer_allowed_says_why(ann, settings):
+    row = failed(ann.user)
+    settings.RENDERS = {**settings.RENDERS, "MODELS": "gpt-image-2"}
+
+    refused = problem(ann.post(f"{row.pk}/retry/"), 409, "not_retryable")
+    assert "sume/auto is not allowed here" in refused["detail"]
+
+
+@pytest.mark.slow
+def test_a_budget_asks_once_for_ten_thousand(ann, settings):
+    settings.RENDERS = {**settings.RENDERS, "BUDGET_USD": 1, "PRICES": "image:sume/auto=0.09"}
+    with CaptureQueriesContext(connection) as queries:
+        ids(ann.post(body={"renders": [BOAT] * 10_000}))
+    asked = [query for query in queries if "cost_usd_micros" in query["sql"].partition("WHERE")[2]]
+    assert len(asked) == 1

@@ -223,3 +223,22 @@ def test_the_document_says_what_its_schemas_cannot():
 
     assert "168 words" in text
     assert "neither yours nor released" in text
+
+
+@pytest.mark.parametrize(
+    ("models", "right", "wrong"),
+    [
+        ("", [None, "sume/auto", "any"], [""]),
+        ("sume/auto,a", [None, "sume/auto", "a"], ["b"]),
+        ("a", ["a"], [None, "sume/auto", "b"]),
+    ],
+)
+def test_the_document_names_the_allowed_models(ann, settings, models, right, wrong):
+    settings.RENDERS = {**settings.RENDERS, "MODELS": models}
+    valid = validator("RenderRequest")
+
+    for model in (*right, *wrong):
+        request = {"prompt": "A boat"} | ({} if model is None else {"model": model})
+        answer = ann.post(body=request)
+        assert valid.is_valid(request) is (answer.status_code == 202) is (model in right)
+    assert valid.is_valid({"kind": "avatar", "prompt": "A baker", "params": MARA})

@@ -230,3 +230,17 @@ def test_what_is_missing_is_told_with_the_option_that_gives_it(
     with pytest.raises(CommandError, match=re.escape(words)):
         render(*arguments)
     assert not RenderJob.objects.exists()
+
+
+def test_a_model_that_is_not_allowed_or_has_no_price_is_told(settings: Any) -> None:
+    settings.RENDERS = {**settings.RENDERS, "MODELS": "a,b"}
+    with pytest.raises(CommandError, match="model: The model sume/auto is not allowed") as caught:
+        render("a fox")
+    assert caught.value.returncode == 2
+
+    settings.RENDERS = {**settings.RENDERS, "BUDGET_USD": 1}
+    with pytest.raises(CommandError, match="add image:a=… to RENDERS_PRICES"):
+        render("a fox", "--model", "a")
+    with pytest.raises(CommandError, match="kind: The kind avatar has no price"):
+        render("a fox", "--kind", "avatar", "--avatar", "mara")
+    assert not RenderJob.objects.exists()
