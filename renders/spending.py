@@ -96,8 +96,7 @@ def closed(workspace: Workspace, now: datetime) -> Closed | None:
     """
     if not workspace.budget_usd_micros:
         return None
-    look = ("look", workspace.name, _month(now))
-    return _shut(workspace, _kept(look, LOOK_SECONDS, lambda: spent(workspace, now)), now)
+    return _shut(workspace, about_spent(workspace, now), now)
 
 
 def _shut(workspace: Workspace, micros: int, now: datetime) -> Closed | None:
@@ -135,6 +134,27 @@ def left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
     """
     budget = workspace.user_budget_usd_micros
     return budget - spent_by(user, workspace, now) if budget and user is not None else None
+
+
+def about_spent(workspace: Workspace, now: datetime) -> int:
+    """As `spent`, but it may be some seconds old: for pages, figures and a first look."""
+    key = ("look", workspace.name, _month(now))
+    return _kept(key, LOOK_SECONDS, lambda: spent(workspace, now))
+
+
+def about_left(workspace: Workspace, now: datetime) -> int | None:
+    """As `left`, for people to read: at least 0, and it may be some seconds old."""
+    budget = workspace.budget_usd_micros
+    return max(0, budget - about_spent(workspace, now)) if budget else None
+
+
+def about_left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
+    """As `left_of`, for people to read: at least 0, and it may be some seconds old."""
+    budget = workspace.user_budget_usd_micros
+    if not budget or user is None:
+        return None
+    key = ("look", workspace.name, _month(now), user)
+    return max(0, budget - _kept(key, LOOK_SECONDS, lambda: spent_by(user, workspace, now)))
 
 
 def spent(workspace: Workspace, now: datetime) -> int:

@@ -114,7 +114,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             fields += ["reference", *(["workspace"] if choosing.choices(request.user) else [])]
             return [ASKED_FIELDSET, (ORDER, {"fields": fields})]
         missing = set()
-        if not (obj.error_code or obj.error_message):
+        if obj.awaits_budget or not (obj.error_code or obj.error_message):  # said by "Now"
             missing.add("trouble")
         if not obj.artifacts:
             missing.add("pictures")
