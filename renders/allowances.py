@@ -60,15 +60,19 @@ def in_words(user: Any, workspace: str, now: datetime, *, sees_all: bool) -> lis
     limits = workspaces.find(names[0]) if names else None
     if limits is None:
         return []
-    told, words = of(user, limits, now), []
+    told, sentences = of(user, limits, now), []
     if told.user_budget is not None and told.user_left is not None:
-        words.append(_sentence(told.user_left, told.user_budget, f"your {usd(told.user_budget)}"))
+        sentences.append(_sentence(told.user_left, told.user_budget, "your"))
     if told.budget is not None and told.left is not None:
-        tighter = told.user_left is None or told.left < told.user_left
         whose = f"{limits.name}'s" if workspaces.several() else "the shared"
-        if sees_all or tighter:
-            words.append(_sentence(told.left, told.budget, f"{whose} {usd(told.budget)}"))
-    return words
+        if sees_all or told.user_left is None or told.left < told.user_left:
+            sentences.append(_sentence(told.left, told.budget, whose))
+    for index in range(len(sentences) - 1, -1, -1):
+        words, low = sentences[index]
+        if low:  # once is enough
+            sentences[index] = f"{words} Renders that do not fit wait until next month.", low
+            break
+    return sentences
 
 
 def is_low(left: int, budget: int) -> bool:
@@ -82,9 +86,7 @@ def month(now: datetime) -> str:
 
 
 def _sentence(left: int, budget: int, whose: str) -> tuple[str, bool]:
-    low = is_low(left, budget)
-    rest = " What does not fit waits for next month." if low else ""
-    return f"{usd(left)} of {whose} is left this month.{rest}", low
+    return f"{usd(left)} of {whose} {usd(budget)} is left this month.", is_low(left, budget)
 
 
 def _own(user: Any) -> list[str]:
