@@ -70,6 +70,7 @@ CASES: dict[str, tuple[dict[str, str], list[dict[str, str]]]] = {
         [
             STUCK | {'renders_gate_open{workspace="b",sort="writes",code=""}': "1x60"},
             STUCK,  # the gate is closed
+            OPEN | {k.replace("pending", "over_budget"): v for k, v in STUCK.items()},
             STUCK | OPEN | {'renders_submits_total{workspace="a",outcome="accepted"}': "0+1x60"},
             STUCK
             | OPEN
