@@ -10,7 +10,7 @@ from django.utils import timezone
 from renders.conf import conf
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries, standing_in
-from renders.states import OUTCOME_UNKNOWN, TERMINAL, Status
+from renders.states import OUTCOME_UNKNOWN, OVER_BUDGET, TERMINAL, Status
 
 UNHANDLED_MINUTES = 15
 FAILED_READS = 3
@@ -86,5 +86,5 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
             finished_at__lte=now - timedelta(minutes=UNHANDLED_MINUTES),
         ),
         Reason.UNSTORED: Q(status=Status.COMPLETED, pk__in=missing),
-        Reason.WAITING: standing_in([Status.PENDING]) & ~Q(error_code=""),
+        Reason.WAITING: standing_in([Status.PENDING]) & ~Q(error_code__in=["", OVER_BUDGET]),
     }

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from renders import claims, prices, scheduling, services, turns
@@ -148,19 +149,21 @@ def check_renders(renders: RenderQueries) -> Tally:
 
 
 def _walk(renders: RenderQueries, work: Work) -> Tally:
-    """Have all of them worked on, by their keys; what is made meanwhile is not among them."""
+    """Have all of them worked on, the oldest first; what is made meanwhile is not among them."""
     tally = Tally()
     until = time.monotonic() + PATIENCE_SECONDS
-    rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("pk")
-    while pks := list(rest.values_list("pk", flat=True)[:BATCH]):
+    rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("created_at", "pk")
+    while found := list(rest.values_list("created_at", "pk")[:BATCH]):
         try:
-            done = work(pks)
+            done = work([pk for _, pk in found])
         except InvalidRender as error:  # nothing was done of these
             tally.refused, tally.unreached = error.message, rest.count()
             break
         tally.done += len(done)
         tally.named += done[: NAMED - len(tally.named)]
-        rest = renders.filter(pk__gt=pks[-1])
+        at, last = found[-1]
+        later = Q(created_at__gt=at) | Q(created_at=at, pk__gt=last)
+        rest = renders.filter(later, created_at__gte=at)
         if time.monotonic() > until:
             tally.unreached = rest.count()
             break

@@ -37,7 +37,7 @@ CACHE_KEY = "renders:ended"
 _asking = threading.Lock()
 LIMIT = "SELECT set_config('statement_timeout', %s, true)"
 
-STATES = ("pending", "held", "submitting", "submitted", "unhandled")
+STATES = ("pending", "over_budget", "held", "submitting", "submitted", "unhandled")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,8 @@ def _jobs(
             ages[place] = max(0.0, age, ages.get(place, 0.0))
         return told
 
-    look("pending", renders.waiting(), "created_at")
+    look("pending", renders.in_line(), "created_at")
+    look("over_budget", renders.over_budget(), "created_at")
     look("held", renders.filter(status=Status.PENDING, held_at__isnull=False), "held_at")
     look("submitting", renders.filter(status=Status.SUBMITTING), "claimed_at")
     look("unhandled", renders.unhandled(), "finished_at")

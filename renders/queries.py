@@ -32,6 +32,8 @@ HOLDABLE = Q(
     outcome_unknown_at__isnull=True,
 )
 HELD = Q(status=Status.PENDING, held_at__isnull=False)
+# Put aside until a budget has room for it.
+AWAITS_BUDGET = Q(status=Status.PENDING, held_at__isnull=True, turn__isnull=True)
 RETRYABLE = Q(status__in=[Status.FAILED, Status.CANCELED], erased_at__isnull=True)
 # Failed here, yet Sume may have made it: it can be sent again with its own key.
 RESENDABLE = Q(status=Status.FAILED, error_code=OUTCOME_UNKNOWN, erased_at__isnull=True) & ~Q(
@@ -103,7 +105,7 @@ class RenderQueries(models.QuerySet):
 
     def over_budget(self) -> "RenderQueries":
         """Waiting until a budget has room for them."""
-        return self.waiting().filter(turn__isnull=True)
+        return self.filter(AWAITS_BUDGET)
 
     def in_flight(self) -> "RenderQueries":
         """Sent, or being sent, and not ended."""

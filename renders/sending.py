@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from renders.moves import Moves
 from renders.queries import RESENDABLE, WITHDRAWN, RenderQueries, note_of
-from renders.states import OUTCOME_UNKNOWN, OVER_BUDGET, SENDING, Status
+from renders.states import BACK_IN_LINE, OUTCOME_UNKNOWN, OVER_BUDGET, PUT_ASIDE, SENDING, Status
 
 # Where places are many, the one named is looked for among so many of the first in line.
 MOST_AHEAD = 1_000
@@ -255,7 +255,7 @@ class Sending(Moves):
         return self._move_many(
             pks,
             [Status.PENDING],
-            ("put aside", why),
+            (PUT_ASIDE, why),
             where=Q(turn__isnull=False, outcome_unknown_at__isnull=True),
             turn=None,
             error_code=OVER_BUDGET,
@@ -267,8 +267,16 @@ class Sending(Moves):
 
         They get all the time that a new render has.
         """
-        theirs = self.waiting().filter(pk__in=list(pks), error_code=OVER_BUDGET)
-        return theirs.update(released_at=now, error_code="", error_message="")
+        taken = self._move_many(
+            pks,
+            [Status.PENDING],
+            (BACK_IN_LINE, ""),
+            where=Q(held_at__isnull=True, error_code=OVER_BUDGET),
+            released_at=now,
+            error_code="",
+            error_message="",
+        )
+        return len(taken)
 
     def recall(self, workspace: str) -> int:
         """Let all of it that wait after a refusal be sent as soon as there is room."""

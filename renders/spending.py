@@ -97,7 +97,7 @@ def closed(workspace: Workspace, now: datetime) -> Closed | None:
     """
     if not workspace.budget_usd_micros:
         return None
-    return _shut(workspace, _look(workspace, now, LOOK_SECONDS), now)
+    return _shut(workspace, about_spent(workspace, now), now)
 
 
 def _look(workspace: Workspace, now: datetime, seconds: float) -> int:
@@ -125,15 +125,6 @@ def usd(micros: int) -> str:
     return f"${exact if len(exact) > len(cents) else cents}"
 
 
-def left(workspace: Workspace, now: datetime) -> int | None:
-    """What is left of this month's budget of a workspace; below 0 if costs were higher than known.
-
-    None: there is no budget.
-    """
-    budget = workspace.budget_usd_micros
-    return budget - spent(workspace, now) if budget else None
-
-
 def left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
     """What is left for this user (the key) in a workspace this month; None: no budget.
 
@@ -141,6 +132,29 @@ def left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
     """
     budget = workspace.user_budget_usd_micros
     return budget - spent_by(user, workspace, now) if budget and user is not None else None
+
+
+def about_spent(workspace: Workspace, now: datetime) -> int:
+    """As `spent`, but it may be some seconds old: for pages, figures and a first look."""
+    return _look(workspace, now, LOOK_SECONDS)
+
+
+def about_left(workspace: Workspace, now: datetime) -> int | None:
+    """What is left of a workspace's budget, for people to read: at least 0, some seconds old.
+
+    None: there is no budget.
+    """
+    budget = workspace.budget_usd_micros
+    return max(0, budget - about_spent(workspace, now)) if budget else None
+
+
+def about_left_of(user: Any, workspace: Workspace, now: datetime) -> int | None:
+    """As `left_of`, for people to read: at least 0, and it may be some seconds old."""
+    budget = workspace.user_budget_usd_micros
+    if not budget or user is None:
+        return None
+    key = ("look", workspace.name, _month(now), user)
+    return max(0, budget - _kept(key, LOOK_SECONDS, lambda: spent_by(user, workspace, now)))
 
 
 def spent(workspace: Workspace, now: datetime) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from renders import gate, loads, spending, workspaces
+from renders import allowances, gate, loads, spending, workspaces
 from renders.conf import conf
 from renders.exceptions import Closed, UnknownWorkspace
 from renders.models import Gate, RenderJob
@@ -35,6 +35,7 @@ class Figures:
     """What counts against the limits now. A limit is None where there is none."""
 
     waiting: int
+    """In line to be sent."""
     in_flight: int
     max_in_flight: int | None
     writes: int
@@ -45,6 +46,20 @@ class Figures:
     spent: int | None = None
     """This month, in millionths of a dollar; None where there is no budget."""
     budget: int = 0
+    user_budget: int = 0
+    """What each user may spend; 0 where there is no such budget."""
+    over_budget: int = 0
+    """Renders that wait until a budget has room for them."""
+
+    @property
+    def left(self) -> int:
+        """What is left of the month's budget: at least 0."""
+        return max(0, self.budget - (self.spent or 0))
+
+    @property
+    def is_low(self) -> bool:
+        """Whether most of the month's budget is spent."""
+        return self.spent is not None and allowances.is_low(self.left, self.budget)
 
 
 def all_gates() -> dict[str, list[GateStanding]]:
@@ -118,7 +133,7 @@ def figures(workspace: str) -> Figures:
     most = limits.writes_per_minute if limits else 0
     minute = RenderJob.objects.writes_around(now, 60, workspace)
     return Figures(
-        waiting=theirs.waiting().count(),
+        waiting=theirs.in_line().count(),
         in_flight=loads.in_flight(workspace, now),
         max_in_flight=limits.max_in_flight if limits else None,
         writes=minute[:most].count(),
@@ -126,8 +141,10 @@ def figures(workspace: str) -> Figures:
         capacity=row.capacity if row else None,
         capacity_at=row.capacity_at if row else None,
         overdue=overdue(theirs).count(),
-        spent=spending.spent(limits, now) if limits and limits.budget_usd_micros else None,
+        spent=spending.about_spent(limits, now) if limits and limits.budget_usd_micros else None,
         budget=limits.budget_usd_micros if limits else 0,
+        user_budget=limits.user_budget_usd_micros if limits else 0,
+        over_budget=theirs.over_budget().count(),
     )
 
 

@@ -51,6 +51,9 @@ OUTCOME_UNKNOWN = "submit_outcome_unknown"
 
 # The `error_code` of a pending render that does not fit into a budget.
 OVER_BUDGET = "over_budget"
+# Its lines in the timeline.
+PUT_ASIDE = "put aside"
+BACK_IN_LINE = "back in line"
 
 # The lines of a timeline that stand for one POST each, written before it goes out.
 SENDING = "sending"

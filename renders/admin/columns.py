@@ -51,6 +51,8 @@ class RenderColumns(admin.ModelAdmin):
         badges = [(render.status, render.get_status_display())]
         if render.held_at:
             badges.append(("canceled", "Held"))
+        elif render.awaits_budget:
+            badges.append(("canceled", "Waits for the budget"))
         if render.cancel_requested_at and not render.is_terminal:
             badges.append(("canceled", "Cancel requested"))
         if render.attention:

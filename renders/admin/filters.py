@@ -13,22 +13,23 @@ from renders import attention, standing
 from renders.admin.summary import starts
 from renders.attention import Reason
 from renders.models import RenderJob
-from renders.queries import HELD, standing_in
+from renders.queries import AWAITS_BUDGET, HELD, standing_in
 from renders.states import IN_FLIGHT, Status
 
+OVER_BUDGET = ("over_budget", "Waits for the budget")
 MOST_USERS = 20
 # Looked for among so many of the newest renders.
 MOST_RENDERS = 2_000
 
 
 class StatusFilter(admin.SimpleListFilter):
-    """Each status, and two that are none: with Sume or on the way, and held by a person."""
+    """Each status, and three that are none: with Sume or on the way, held, waiting for a budget."""
 
     title = "status"
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [*Status.choices, ("in_flight", "In flight"), ("held", "Held")]
+        return [*Status.choices, ("in_flight", "In flight"), ("held", "Held"), OVER_BUDGET]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> QuerySet[RenderJob]:
         match self.value():
@@ -38,6 +39,8 @@ class StatusFilter(admin.SimpleListFilter):
                 return queryset.filter(standing_in(IN_FLIGHT))
             case "held":
                 return queryset.filter(HELD)
+            case "over_budget":
+                return queryset.filter(AWAITS_BUDGET)
             case status:
                 return queryset.filter(standing_in([status]))
 

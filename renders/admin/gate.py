@@ -47,6 +47,8 @@ class GateAdmin(admin.ModelAdmin):
             "accounts": [_account(name, gates) for name, gates in known.items()],
             "several": len(known) > 1,
             "may_act": may_act,
+            "over_budget_url": reverse("admin:renders_renderjob_changelist")
+            + "?status=over_budget",
             "overdue_url": reverse("admin:renders_renderjob_changelist") + "?standing=overdue",
             **(extra_context or {}),
         }

@@ -28,6 +28,7 @@ from renders.admin.listing import ByPeriod, RenderList, RenderPages
 from renders.admin.search import RenderSearch
 from renders.forms import start_of
 from renders.models import RenderJob
+from renders.states import OVER_BUDGET
 from renders.validation import REQUEST_FIELDS
 
 ORDER = "Order and name"
@@ -114,7 +115,8 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             fields += ["reference", *(["workspace"] if choosing.choices(request.user) else [])]
             return [ASKED_FIELDSET, (ORDER, {"fields": fields})]
         missing = set()
-        if not (obj.error_code or obj.error_message):
+        # Why it waits for a budget, "Now" says.
+        if obj.error_code == OVER_BUDGET or not (obj.error_code or obj.error_message):
             missing.add("trouble")
         if not obj.artifacts:
             missing.add("pictures")

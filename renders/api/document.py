@@ -53,6 +53,7 @@ def document() -> Json:
                 "parameters": [operations.ID, operations.INDEX],
                 "get": operations.get_artifact(),
             },
+            "/api/renders/budget/": {"get": operations.get_budget()},
             "/api/renders/openapi.json": {"get": operations.get_document()},
         },
         "components": {

@@ -1,4 +1,4 @@
-"""A render as the OpenAPI document shows one, and a request of each kind."""
+"""What the OpenAPI document shows: a render, the budgets, and a request of each kind."""
 
 from typing import Any
 
@@ -21,6 +21,7 @@ EXAMPLE: dict[str, Any] = {
     "finished_at": "2026-01-31T09:30:21.000000Z",
     "erased_at": None,
     "error": None,
+    "waiting_reason": None,
     "artifacts": [
         {
             "type": "image",
@@ -32,6 +33,19 @@ EXAMPLE: dict[str, Any] = {
     "retry_of": None,
     "url": f"https://example.com/api/renders/{RENDER_ID}/",
     "html_url": f"https://example.com/renders/{RENDER_ID}/",
+}
+
+BUDGET: dict[str, Any] = {
+    "month": "2026-01",
+    "workspaces": [
+        {
+            "workspace": "default",
+            "budget_usd_micros": 200_000_000,
+            "left_usd_micros": 58_300_000,
+            "user_budget_usd_micros": 500_000,
+            "user_left_usd_micros": 140_000,
+        }
+    ],
 }
 
 REQUESTS: dict[str, dict[str, Any]] = {

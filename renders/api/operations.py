@@ -215,6 +215,18 @@ def get_artifact() -> Json:
     )
 
 
+def get_budget() -> Json:
+    reply = _reply("The budgets.", "Budget")
+    return _operation(
+        "getBudget",
+        "What is left of this month's budgets",
+        {"200": reply},
+        (),
+        description="In millionths of a US dollar; null where there is no such budget. What is "
+        "under way counts with its price. The sums may be some seconds old.",
+    )
+
+
 def get_document() -> Json:
     reply: Json = {
         "description": "OpenAPI 3.1.",

@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from renders.allowances import Allowance
 from renders.artifacts import media
 from renders.bodies import SHAPES
 from renders.hiding import is_erased
@@ -35,6 +36,7 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         "finished_at": _moment(render.finished_at),
         "erased_at": _moment(render.erased_at),
         "error": error,
+        "waiting_reason": _waiting_reason(render),
         "artifacts": [
             {
                 "type": item.type,
@@ -48,6 +50,23 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         "url": _address(request, "api_detail", render.pk),
         "html_url": _address(request, "detail", render.pk),
     }
+
+
+def represent_allowance(allowance: Allowance) -> dict[str, Any]:
+    """What is left in one workspace."""
+    return {
+        "workspace": allowance.workspace,
+        "budget_usd_micros": allowance.budget,
+        "left_usd_micros": allowance.left,
+        "user_budget_usd_micros": allowance.user_budget,
+        "user_left_usd_micros": allowance.user_left,
+    }
+
+
+def _waiting_reason(render: RenderJob) -> dict[str, str] | None:
+    if not render.awaits_budget:
+        return None
+    return {"code": render.error_code, "message": render.error_message}
 
 
 def _address(request: HttpRequest, name: str, *args: Any) -> str:

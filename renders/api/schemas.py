@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from renders.api.examples import EXAMPLE
-from renders.states import Kind, Status
+from renders.api.examples import BUDGET, EXAMPLE
+from renders.states import OVER_BUDGET, Kind, Status
 
 Json = dict[str, Any]
 
 MOMENT: Json = {"type": "string", "format": "date-time"}
 MAYBE_MOMENT: Json = {"type": ["string", "null"], "format": "date-time"}
 ADDRESS: Json = {"type": "string", "format": "uri"}
+MICROS: Json = {"type": ["integer", "null"], "minimum": 0}
 NO_NUL = r"^[^\u0000]*$"
 
 
@@ -48,6 +49,13 @@ RENDER: Json = {
             "required": ["code", "message"],
             "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
         },
+        "waiting_reason": {
+            "type": ["object", "null"],
+            "description": "Why it is not sent although it is pending; else null. over_budget: "
+            "it does not fit into what is left of a budget, and is sent when it does.",
+            "required": ["code", "message"],
+            "properties": {"code": {"const": OVER_BUDGET}, "message": {"type": "string"}},
+        },
         "artifacts": {
             "type": "array",
             "description": "The finished media; their addresses need the token, too.",
@@ -73,6 +81,35 @@ RENDER: Json = {
 }
 
 
+BUDGET_SCHEMA: Json = {
+    "type": "object",
+    "required": list(BUDGET),
+    "properties": {
+        "month": {
+            "type": "string",
+            "pattern": "^[0-9]{4}-[0-9]{2}$",
+            "description": "Budgets are for a calendar month in UTC.",
+        },
+        "workspaces": {
+            "type": "array",
+            "description": "Those that you may use. Yours comes first.",
+            "items": {
+                "type": "object",
+                "required": list(BUDGET["workspaces"][0]),
+                "properties": {
+                    "workspace": {"type": "string"},
+                    "budget_usd_micros": {**MICROS, "description": "Of all its renders."},
+                    "left_usd_micros": MICROS,
+                    "user_budget_usd_micros": {**MICROS, "description": "Of your renders."},
+                    "user_left_usd_micros": MICROS,
+                },
+            },
+        },
+    },
+    "example": BUDGET,
+}
+
+
 def reply_schemas() -> Json:
     """Every schema of a reply by its name, and that of any JSON value."""
     return {
@@ -94,6 +131,7 @@ def reply_schemas() -> Json:
                 },
             },
         },
+        "Budget": BUDGET_SCHEMA,
         "Cancellation": {
             "type": "object",
             "required": ["outcome", "render"],

@@ -7,6 +7,7 @@ from renders.api import views
 urlpatterns = [
     path("", views.RenderList.as_view(), name="api_list"),
     path("openapi.json", views.Document.as_view(), name="api_document"),
+    path("budget/", views.Budget.as_view(), name="api_budget"),
     path("<uuid:pk>/", views.RenderDetail.as_view(), name="api_detail"),
     path("<uuid:pk>/cancel/", views.RenderCancel.as_view(), name="api_cancel"),
     path("<uuid:pk>/resend/", views.RenderResend.as_view(), name="api_resend"),

@@ -5,14 +5,15 @@ from uuid import UUID
 
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 
-from renders import access, services
+from renders import access, allowances, services
 from renders.api.base import ApiView
 from renders.api.document import document
 from renders.api.listing import read_listing
 from renders.api.problems import Problem
 from renders.api.reading import read_key, read_wanted
-from renders.api.representation import represent
+from renders.api.representation import represent, represent_allowance
 from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken, TooManyAtOnce
 from renders.idempotency import Created, create_once
 from renders.models import RenderJob
@@ -146,6 +147,16 @@ class RenderArtifact(ApiView):
     def get(self, request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
         """A finished picture or clip; what the page's own address gives, for tokens too."""
         return media.artifact(request, pk, index)
+
+
+class Budget(ApiView):
+    """`/api/renders/budget/`."""
+
+    def get(self, request: HttpRequest) -> JsonResponse:
+        """What is left of this month's budgets, in each workspace that the caller may use."""
+        now = timezone.now()
+        rows = [represent_allowance(one) for one in allowances.every(request.user, now)]
+        return JsonResponse({"month": allowances.month(now), "workspaces": rows})
 
 
 class Document(ApiView):

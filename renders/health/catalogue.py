@@ -51,6 +51,9 @@ CATALOGUE = {
     "budget-spent": Kind(
         "INFO", "Raise the workspace's budget, or wait for the next month; nothing is lost."
     ),
+    "budget-low": Kind(
+        "INFO", "Raise the workspace's budget if it will not last; what does not fit waits."
+    ),
     "workspace-unknown": Kind(
         "ERROR", "Put the workspace back into the settings, or cancel its renders."
     ),

@@ -68,6 +68,7 @@ def _table() -> list[Probe]:
         Probe("sweep", work.sweep),
         Probe("reads", work.reads),
         Probe("gate", work.gate),
+        Probe("budget", work.budgets),
         Probe("sends", jobs.sends),
         Probe("renders", jobs.needing_attention),
         Probe("webhooks", jobs.webhooks),

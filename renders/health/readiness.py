@@ -57,6 +57,7 @@ def questions() -> list[Lane]:
         Probe("reads", work.reads),
         Probe("overdue", work.overdue),
         Probe("gate", work.gate),
+        Probe("budget", work.budgets),
     ]
     if conf.SCHEDULER == "database":
         table.append(Probe("runrenders", work.runrenders))

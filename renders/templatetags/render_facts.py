@@ -29,6 +29,8 @@ EVENT_TITLES = {
     "submitted": "Accepted by Sume",
     "sent again": "Sent again",
     "put back": "Put back in the queue",
+    "put aside": "Put aside until the budget has room",
+    "back in line": "Back in line",
     "held": "Held",
     "released": "Released",
     "asking Sume to cancel": "Asking Sume to cancel",
@@ -81,6 +83,8 @@ def in_words(render: RenderJob) -> str:
     match render.status:
         case Status.PENDING if render.held_at:
             return "Held: it is not sent until somebody releases it."
+        case Status.PENDING if render.awaits_budget:
+            return f"Waits for the budget: {render.error_message}"
         case Status.PENDING if render.submit_attempts:
             return "Waiting to be sent to Sume again."
         case Status.PENDING:

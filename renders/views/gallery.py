@@ -7,13 +7,16 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
+from renders import allowances
 from renders.filtering import FilterForm
 from renders.models import RenderJob
 from renders.paging import count_of, page_of
+from renders.queries import sees_all
 from renders.templatetags.render_facts import changes_soon
 from renders.titles import title_of, with_openings
 from renders.views.live import Live, for_pollers, part, place
@@ -24,7 +27,7 @@ MOST_NEWS = 3
 
 
 class Gallery(Live):
-    """One page of renders, filtered: two queries."""
+    """One page of renders, filtered: two queries, and some for the budgets where there are any."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.filters = FilterForm(request.GET, user=request.user)
@@ -42,6 +45,7 @@ class Gallery(Live):
         self.moving = any(changes_soon(row) for row in self.rows)
         self.add("count", "count", count=count_of(asked), filtered=self.filters.active)
         self.add("empty", "empty", rows=self.rows, filtered=self.filters.active, page=page)
+        self.add("budget", "budget", allowance=self._allowance())
         newer, older = (
             self.filters.query(**{name: mark}) if mark else ""
             for name, mark in (("after", page.newer), ("before", page.older))
@@ -51,6 +55,11 @@ class Gallery(Live):
             self.versions[_name("card", row)] = row.status
             self.add(_name("frame", row), "frame", render=row)
             self.add(_name("facts", row), "facts", render=row)
+
+    def _allowance(self) -> list[tuple[str, bool]]:
+        user = self.request.user
+        asked = self.filters.cleaned_data.get("workspace", "")
+        return allowances.in_words(user, asked, timezone.now(), sees_all=sees_all(user))
 
     def card(self, row: Any) -> SafeString:
         """A card as a whole."""

@@ -55,6 +55,7 @@ def test_renders_are_counted_by_where_they_stand():
     make(created_at=ago(100))
     make(created_at=ago(50), kind="video")
     make(held_at=ago(5))
+    make(turn=None, error_code="over_budget", created_at=ago(300))
     make("submitting", claimed_at=ago(7))
     make("submitted", next_poll_at=ago(20))
     make("submitted", next_poll_at=timezone.now() + timedelta(seconds=30), failed_reads=3)
@@ -68,6 +69,7 @@ def test_renders_are_counted_by_where_they_stand():
     assert found.jobs == {
         ("default", "pending", "image"): 1,
         ("default", "pending", "video"): 1,
+        ("default", "over_budget", "image"): 1,
         ("default", "held", "image"): 1,
         ("default", "submitting", "image"): 1,
         ("default", "submitted", "image"): 3,
@@ -80,7 +82,7 @@ def test_renders_are_counted_by_where_they_stand():
     figures = found.accounts["default"][1]
     assert (figures.overdue, found.failing_reads) == (1, {"default": 1})
     assert found.ended == {"completed": 2, "failed": 1, "canceled": 0}
-    assert figures.in_flight == 3
+    assert (figures.in_flight, figures.waiting, figures.over_budget) == (3, 2, 1)
 
 
 def test_renders_whose_media_wait_for_a_late_try_are_counted(settings):

@@ -141,6 +141,12 @@ TRANSITIONS = {
         None,
         "finish postponed",
     ),
+    "put_aside": (
+        lambda pk: bool(RENDERS.put_aside([pk], "Too dear.")),
+        {Status.PENDING},
+        None,
+        "put aside",
+    ),
     "mark_handled": (lambda pk: RENDERS.mark_handled(pk, NOW), ENDED, None, "handled"),
 }
 EACH = [
@@ -178,6 +184,20 @@ def test_a_transition_wins_from_its_own_states_alone(call, start, after, event, 
     assert events(bystander) == []
 
 
+def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
+    aside, waiting, held = (stored() for _ in range(3))
+    RENDERS.put_aside([aside.pk, held.pk], "Too dear.")
+    RENDERS.hold_many([held.pk], NOW)
+
+    assert RENDERS.take_back([aside.pk, waiting.pk, held.pk], NOW) == 1
+    assert RENDERS.take_back([aside.pk], NOW) == 0
+
+    assert events(aside) == ["put aside", "back in line"] and events(waiting) == []
+    taken = row(aside)
+    assert (taken["error_code"], taken["error_message"], taken["released_at"]) == ("", "", NOW)
+    assert row(held)["error_message"] == "Too dear."
+
+
 def test_these_tests_know_every_transition():
     names = {
         **vars(RenderQuerySet),
@@ -190,8 +210,6 @@ def test_these_tests_know_every_transition():
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
     others |= {
         "resend",
-        # what budgets do: in `test_over_budget`
-        "put_aside",
         "take_back",
         "keep_artifact",
         "record",

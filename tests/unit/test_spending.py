@@ -130,6 +130,18 @@ def test_people_read_that_the_budget_is_spent(acme):
     assert standing.figures("default").spent is None
 
 
+def test_people_never_read_of_less_than_nothing(acme, django_user_model):
+    ada = django_user_model.objects.create(username="ada")
+    ended(1_500_000, created_by=ada)
+    limits = acme(USER_BUDGET_USD=0.35)
+
+    assert Funds(limits, NOW).left == -500_000
+    assert spending.left_of(ada.pk, limits, NOW) == -1_150_000
+    assert (spending.about_left(limits, NOW), spending.about_left_of(ada.pk, limits, NOW)) == (0, 0)
+    assert spending.about_left(workspaces.get("default"), NOW) is None
+    assert spending.about_left_of(None, limits, NOW) is None
+
+
 # --- What fits ------------------------------------------------------------------------------
 
 

@@ -38,6 +38,16 @@ def test_a_badge_says_more_where_a_person_should_know(sent):
     assert "Reads keep failing" in shown("badge", row)
 
 
+def test_one_that_waits_for_the_budget_says_so_and_why_once(admin_client):
+    row = create_render("A boat")
+    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20.")
+
+    assert ">Waits for the budget</span>" in shown("badge", row)
+    html = admin_client.get(f"/admin/renders/renderjob/{row.pk}/change/").content.decode()
+    assert "Waits for the budget: It costs up to $1.20." in html
+    assert 'class="renders-trouble"' not in html and "Put aside until the budget has room" in html
+
+
 def test_a_cancel_is_no_news_once_it_has_ended():
     row = create_render("A boat")
     cancel_render(row)

@@ -35,6 +35,15 @@ def test_each_status_finds_its_own(found, sent, ended):
     assert found(status="held") == found(status=Status.PENDING) == {"pending"}
 
 
+def test_those_that_wait_for_the_budget_are_found_and_held_ones_are_not(found):
+    rows = [create_render(prompt) for prompt in ("aside", "held", "in line")]
+    RenderJob.objects.put_aside([row.pk for row in rows[:2]], "Too dear.")
+    RenderJob.objects.filter(prompt="held").update(held_at=timezone.now())
+
+    assert found(status="over_budget") == {"aside"}
+    assert found(standing="any") == set()
+
+
 def test_each_kind_finds_its_own(found):
     for kind in Kind:
         speaks = kind in {Kind.AVATAR, Kind.AVATAR_VIDEO}

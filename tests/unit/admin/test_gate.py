@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from renders import gate, services
+from renders import gate, services, spending
 from renders.exceptions import Paused
 from renders.health import work
 from renders.models import Gate, RenderJob
@@ -117,6 +117,31 @@ def test_each_gate_leads_to_the_one_page(admin_client):
     assert admin_client.get(f"{PAGE}writes/change/").url == PAGE
     assert admin_client.get(f"{PAGE}add/").status_code == 403
     assert admin_client.get(f"{PAGE}writes/delete/").status_code == 403
+
+
+# --- Budgets --------------------------------------------------------------------------------
+
+
+def test_what_is_left_of_the_budget_and_who_waits_for_it_is_shown(admin_client, settings, ended):
+    spending.forget()
+    settings.RENDERS = {"BUDGET_USD": 10, "USER_BUDGET_USD": 0.5, "PRICES": "image:sume/auto=0.09"}
+    aside, _ = services.create_renders([{"prompt": "a fox"}, {"prompt": "a cat"}])
+    RenderJob.objects.put_aside([aside.pk], "Too dear.")
+    ended(cost=7_900_000)
+
+    html = text(admin_client)
+    assert "<td>$7.90 of $10.00, with what is under way</td>" in html
+    assert "<td>$2.10</td>" in html and "80 %" not in html
+    assert "<td>$0.50 a month</td>" in html
+    assert '?status=over_budget">1</a>' in html and "<td>1</td>" in html
+
+    ended(cost=100_000)
+    spending.forget()
+    assert "80 % or more is spent" in text(admin_client)
+
+
+def test_without_a_budget_none_is_named(admin_client):
+    assert "udget" not in text(admin_client)
 
 
 # --- Overdue --------------------------------------------------------------------------------

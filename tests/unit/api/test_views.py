@@ -71,6 +71,7 @@ def test_a_post_makes_a_render_and_says_where_it_is(api, ann):
         "finished_at": None,
         "erased_at": None,
         "error": None,
+        "waiting_reason": None,
         "artifacts": [],
         "cost_usd_micros": None,
         "retry_of": None,

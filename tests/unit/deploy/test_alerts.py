@@ -45,11 +45,32 @@ CASES: dict[str, tuple[dict[str, str], list[dict[str, str]]]] = {
         {'renders_gate_open{workspace="a",sort="writes",code="budget_spent"}': "0x60"},
         [{'renders_gate_open{workspace="a",sort="writes",code="http_401"}': "0x60"}],
     ),
+    "RendersBudgetLow": (
+        {
+            'renders_spent_usd{workspace="a"}': "8x60",
+            'renders_budget_usd{workspace="a"}': "10x60",
+            'renders_gate_open{workspace="b",sort="writes",code="budget_spent"}': "0x60",
+            **OPEN,
+        },
+        [
+            {
+                'renders_spent_usd{workspace="a"}': "7.9x60",
+                'renders_budget_usd{workspace="a"}': "10x60",
+                **OPEN,
+            },
+            {
+                'renders_spent_usd{workspace="a"}': "10x60",
+                'renders_budget_usd{workspace="a"}': "10x60",
+                'renders_gate_open{workspace="a",sort="writes",code="budget_spent"}': "0x60",
+            },
+        ],
+    ),
     "RendersNotSent": (
         STUCK | OPEN,
         [
             STUCK | {'renders_gate_open{workspace="b",sort="writes",code=""}': "1x60"},
             STUCK,  # the gate is closed
+            OPEN | {k.replace("pending", "over_budget"): v for k, v in STUCK.items()},
             STUCK | OPEN | {'renders_submits_total{workspace="a",outcome="accepted"}': "0+1x60"},
             STUCK
             | OPEN

@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, pulse, services
+from renders import gate, pulse, services, spending
 from renders.exceptions import BackOff, Paused
 from renders.health import work
+from renders.health.findings import Level
 from renders.models import Heartbeat, RenderJob
-from renders.states import Sort
+from renders.states import Sort, Status
+from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +95,21 @@ def test_a_person_who_paused_is_named_as_such(django_user_model):
 
     assert codes(work.gate()) == ["gate-held"]
     assert "paused by a person" in work.gate()[0].said
+
+
+def test_a_budget_that_is_low_is_a_note(settings):
+    assert [one.said for one in work.budgets()] == ["There is none."]
+    settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {"BUDGET_USD": 1}, "b": {}}}
+    spending.forget()
+    assert [one.said for one in work.budgets()] == ["Enough is left."]
+
+    fields = {"cost_usd_micros": 800_000, "workspace": "acme"}
+    stored(Status.COMPLETED, finished_at=timezone.now(), **fields)
+    spending.forget()
+
+    [found] = work.budgets()
+    assert (found.code, found.level) == ("budget-low", Level.INFO)
+    assert found.said == "acme: $0.20 of $1.00 is left this month."
 
 
 @pytest.mark.parametrize(

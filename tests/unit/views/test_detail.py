@@ -171,6 +171,18 @@ def test_the_api_call_is_there_with_this_sites_address(page, ann, settings):
     assert "POST https://renders.example/api/renders/" in page.get(row.get_absolute_url()).text
 
 
+def test_one_that_waits_for_the_budget_says_why_and_no_place_in_the_line(page, ann, bob):
+    create_render("First", user=bob)
+    row = create_render("Second", user=ann)
+    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
+
+    html = page.get(row.get_absolute_url()).text
+    assert "Waits for the budget: It costs up to $1.20, but $0.30 is left." in html
+    assert "It is sent once it fits" in html and "Put aside until the budget has room" in html
+    for words in ("in the line", "Next in line", "The last try", "over_budget", "words moving"):
+        assert words not in html
+
+
 def test_one_that_waits_says_how_many_are_before_it(page, ann, bob):
     create_render("First", user=bob)
     row = create_render("Second", user=ann)

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from renders import spending
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status
@@ -98,6 +99,55 @@ def test_the_page_that_is_shown_is_marked_in_the_navigation(page, path, name):
 
     assert re.findall(r'aria-current="page">([^<]*)<', html) == [name]
     assert "Admin" not in html
+
+
+# --- Budgets ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def budgets(settings):
+    spending.forget()
+    settings.RENDERS = {**settings.RENDERS, "BUDGET_USD": 10, "USER_BUDGET_USD": 0.5}
+    settings.RENDERS["PRICES"] = "image:sume/auto=0.09"
+    yield
+    spending.forget()
+
+
+def test_without_a_budget_nothing_is_said_of_one(page):
+    assert '<p class="budget hint" id="budget"></p>' in page.get(GALLERY).text
+
+
+def test_a_person_reads_what_is_left(page, budgets, ann):
+    ended(ann, cost=360_000)
+
+    html = page.get(GALLERY).text
+    assert "<span>$0.14 of your $0.50 is left this month.</span>" in html
+    assert "shared" not in html
+
+
+def test_who_sees_all_reads_of_the_shared_budget_as_well(client, budgets, staff, ann):
+    ended(ann, cost=9_000_000)
+    client.force_login(staff)
+
+    html = client.get(GALLERY).text
+    assert "<span>$0.50 of your $0.50 is left this month.</span>" in html
+    assert '<span class="low">$1.00 of the shared $10.00 is left this month. Renders' in html
+
+
+def test_the_line_follows_what_is_spent(page, budgets, ann):
+    shown = page.get(GALLERY)
+    ended(ann, cost=360_000)
+    spending.forget()
+
+    assert "$0.14 of your $0.50" in poll(page, shown).text
+
+
+def test_a_card_says_why_its_render_waits(page, ann):
+    row = create_render("A boat", user=ann)
+    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
+
+    html = page.get(GALLERY).text
+    assert '<p class="words">Waits for the budget: It costs up to $1.20, but $0.30 is left.' in html
 
 
 # --- Filters and pages --------------------------------------------------------------------

@@ -52,8 +52,8 @@ def test_a_site_in_which_all_runs_is_ready(client):
             "parts": [
                 {"name": name, "ok": True}
                 for name in (
-                    "database", "migrations", "sweep", "reads", "overdue", "gate", "runrenders",
-                    "storage",
+                    "database", "migrations", "sweep", "reads", "overdue", "gate", "budget",
+                    "runrenders", "storage",
                 )
             ],
         }  # fmt: skip
@@ -127,7 +127,7 @@ def test_each_way_to_run_it_has_its_own_parts(client, settings, monkeypatch, own
         monkeypatch.setattr(module, name, lambda: [Finding("Fine.")])
 
     assert set(parts(client.get("/readyz"))) == names | {
-        "database", "migrations", "sweep", "reads", "overdue", "gate",
+        "database", "migrations", "sweep", "reads", "overdue", "gate", "budget",
         "storage", "redis", "beat", "broker", "workers",
     }  # fmt: skip
 
