@@ -70,7 +70,7 @@ def faults() -> list[CheckMessage]:
 
 def _price_faults(workspace: workspaces.Workspace) -> Iterator[CheckMessage]:
     """Where a price is missing, or of no use."""
-    limited = workspace.budget_usd_micros or conf.USER_BUDGET_USD
+    limited = workspace.budget_usd_micros or workspace.user_budget_usd_micros
     if limited and not workspace.prices:
         yield Error(
             f"The workspace {workspace.name} has no prices, so a budget cannot be kept: new "

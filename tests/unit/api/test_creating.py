@@ -341,7 +341,8 @@ def test_a_retry_of_a_model_that_is_no_longer_allowed_says_why(ann, settings):
 
 @pytest.mark.slow
 def test_a_budget_asks_once_for_ten_thousand(ann, settings):
-    settings.RENDERS = {**settings.RENDERS, "BUDGET_USD": 1, "PRICES": "image:sume/auto=0.09"}
+    told = {"BUDGET_USD": 1, "PRICES": "image:sume/auto=0.09", "MAX_WAITING_PER_USER": 10_000}
+    settings.RENDERS = {**settings.RENDERS, **told}
     with CaptureQueriesContext(connection) as queries:
         ids(ann.post(body={"renders": [BOAT] * 10_000}))
     asked = [query for query in queries if "cost_usd_micros" in query["sql"].partition("WHERE")[2]]
