@@ -126,8 +126,10 @@ def release_renders(renders: RenderQueries) -> Tally:
 
     def release(pks: list[UUID]) -> list[UUID]:
         with transaction.atomic():
-            turns.give_again(pks)
-            return RenderJob.objects.unhold_many(pks, timezone.now())
+            # Only what returns now: another click may have released some, and a claim has them.
+            released = RenderJob.objects.unhold_many(pks, timezone.now())
+            turns.give_again(released)
+            return released
 
     tally = _walk(renders.filter(HELD), release)
     transaction.on_commit(lambda: scheduling.follow(claims.next_in_lines()), robust=True)

@@ -235,6 +235,11 @@ SHAPES: dict[Kind, Shape] = {
 }
 
 
+def takes_model(kind: str) -> bool:
+    """Whether a model is named for it; true of a kind that only another release knows."""
+    return kind not in SHAPES or SHAPES[Kind(kind)].takes_model
+
+
 # All that some kind's table names.
 FIELDS = frozenset(name for shape in SHAPES.values() for name in shape.fields)
 
@@ -288,8 +293,11 @@ def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:
     return not params.keys() & others
 
 
-def body(kind: Kind, model: str, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def body(kind: str, model: str, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """What is sent, but for `mode`. Raises `BadField` where the row cannot be sent."""
+    if kind not in SHAPES:
+        raise BadField("kind", f"{kind} is not known to this release.")
+    kind = Kind(kind)
     fields = clean(kind, prompt, params)
     if SHAPES[kind].takes_model:
         return {**fields, "model": model, "prompt": prompt}

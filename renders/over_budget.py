@@ -67,6 +67,7 @@ def take_back(workspace: str, now: datetime) -> int:
             rows = aside.filter(created_by=user, kind=kind, model=model)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:
-                turns.give_again(pks)
-                taken += RenderJob.objects.take_back(pks, now)
+                back = RenderJob.objects.take_back(pks, now)
+                turns.give_again(back)
+                taken += len(back)
     return taken

@@ -12,11 +12,10 @@ from typing import Protocol
 from django.db.models import QuerySet
 
 from renders import workspaces
-from renders.bodies import SHAPES
+from renders.bodies import takes_model
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.states import Kind
 from renders.validation import AUTO
 from renders.workspaces import MICROS, Workspace
 
@@ -40,7 +39,7 @@ def estimated(workspace: Workspace, kind: str, model: str) -> int | None:
 
 def binding(workspace: Workspace, kind: str, model: str) -> int | None:
     """The price that counts under a budget. None: nobody knows what such a render can cost."""
-    if _takes_model(kind) and not conf.MODELS:
+    if takes_model(kind) and not conf.MODELS:
         return workspace.prices.get(f"{kind}:{model}")
     return estimated(workspace, kind, model)
 
@@ -53,7 +52,7 @@ def dearest(kind: str, model: str) -> int:
 def costs(kind: str, model: str) -> "QuerySet[RenderJob, int | None]":
     """The costs above 0 that Sume has reported, highest first."""
     rows = RenderJob.objects.filter(kind=kind, cost_usd_micros__gt=0)
-    if _takes_model(kind):  # for other kinds, older releases may have stored any model
+    if takes_model(kind):  # for other kinds, older releases may have stored any model
         rows = rows.filter(model=model)
     return rows.order_by("-cost_usd_micros").values_list("cost_usd_micros", flat=True)
 
@@ -96,7 +95,7 @@ def refusal(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRen
 
     `owned` if it belongs to a user, who may have a budget too.
     """
-    named = _takes_model(kind)
+    named = takes_model(kind)
     if named and conf.MODELS and model not in conf.MODELS:
         words = f"The model {model} is not allowed here. Choose one of: {listed(conf.MODELS)}."
         return InvalidRender("model", words)
@@ -141,7 +140,3 @@ def refusal_of(render: RenderJob, refuse: Refusal) -> InvalidRender | None:
     """Why this new row may not be made, or None."""
     owned = render.created_by_id is not None
     return refuse(render.workspace, render.kind, render.model, owned=owned)
-
-
-def _takes_model(kind: str) -> bool:
-    return SHAPES[Kind(kind)].takes_model

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
-from renders.bodies import SHAPES
+from renders.bodies import takes_model
 from renders.conf import conf
 from renders.models import Installation, RenderJob
 
@@ -67,7 +67,7 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
     if render.erased_at:
         return True
     told = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
-    if SHAPES[request["kind"]].takes_model:
+    if takes_model(request["kind"]):
         told.append("model")
     asked = {name: request[name] for name in told}
     same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)

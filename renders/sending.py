@@ -262,21 +262,20 @@ class Sending(Moves):
             error_message=why,
         )
 
-    def take_back(self, pks: Iterable[UUID], now: datetime) -> int:
+    def take_back(self, pks: Iterable[UUID], now: datetime) -> list[UUID]:
         """Clear the reason of those that were put aside and fit now; they have a turn again.
 
         They get all the time that a new render has.
         """
-        taken = self._move_many(
+        return self._move_many(
             pks,
             [Status.PENDING],
             (BACK_IN_LINE, ""),
-            where=Q(held_at__isnull=True, error_code=OVER_BUDGET),
+            where=Q(held_at__isnull=True, turn__isnull=True),
             released_at=now,
             error_code="",
             error_message="",
         )
-        return len(taken)
 
     def recall(self, workspace: str) -> int:
         """Let all of it that wait after a refusal be sent as soon as there is room."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from renders.bodies import SHAPES
+from renders.bodies import takes_model
 from renders.exceptions import InvalidRender
 from renders.inputs import KEYS, merge, place
 from renders.layouts import Fault, Layout, lines_of
@@ -67,7 +67,7 @@ def _request(
     kind = request.get("kind", Kind.IMAGE)
     if kind not in Kind.values:
         return request, []
-    if not SHAPES[Kind(kind)].takes_model and "model" not in said:
+    if not takes_model(kind) and "model" not in said:
         request.pop("model", None)  # what holds for all is not for this kind
     params = said.get("params", {})
     if not (own and isinstance(params, dict)):

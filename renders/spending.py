@@ -52,31 +52,32 @@ class Funds:
 
     def misfit(self, user: Any, kind: str, model: str) -> str:
         """Why such a render of this user's (the key) may not be sent now; empty if it may."""
-        if not limited(self._workspace):
+        budgets = {"the month's": self.left, "its user's": self._left_of(user)}
+        if set(budgets.values()) == {None}:
             return ""
         price = self._price(kind, model)
         if price is None:
             name = f"{kind}:{model}"
             return f"No price is set for {name}, so the budget cannot be kept: see RENDERS_PRICES."
-        for whose, has in (("the month's", self.left), ("its user's", self._left_of(user))):
-            if has is not None and price > has:
-                rest = usd(max(0, has))
+        for whose, left in budgets.items():
+            if left is not None and price > max(0, left):
+                rest = usd(max(0, left))
                 return f"It costs up to {usd(price)}, but {rest} of {whose} budget is left."
         return ""
 
     def fitting(self, user: Any, kind: str, model: str, most: int) -> int:
         """How many of these fit, `most` at most; takes their price out of the funds."""
-        if not limited(self._workspace):
+        budgets = [left for left in (self.left, self._left_of(user)) if left is not None]
+        if not budgets:
             return most
         price = self._price(kind, model)
         if price is None:
             return 0
-        budgets = [has for has in (self.left, self._left_of(user)) if has is not None]
-        number = min([most, *(max(0, has) // max(price, 1) for has in budgets)])
+        number = min([most, *(max(0, left) // price for left in budgets if price)])
         if self.left is not None:
             self.left -= number * price
-        if (has := self._left_of(user)) is not None:
-            self._left_of_users[user] = has - number * price
+        if (left := self._left_of(user)) is not None:
+            self._left_of_users[user] = left - number * price
         return number
 
     def _left_of(self, user: Any) -> int | None:

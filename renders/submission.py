@@ -131,7 +131,7 @@ def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
         by_webhook = workspaces.get(render.workspace).webhooks_wanted
-        fields = bodies.body(Kind(render.kind), render.model, render.prompt, render.params)
+        fields = bodies.body(render.kind, render.model, render.prompt, render.params)
         fields["mode"] = "async"
         if by_webhook:
             address = conf.PUBLIC_URL + reverse("renders:sume_webhook")

@@ -29,7 +29,7 @@ def give(renders: Sequence[RenderJob]) -> None:
 
 
 def give_again(pks: Iterable[UUID]) -> None:
-    """Give new tags to stored rows that are out of the line, before they return to it.
+    """Give new tags to rows that return to the line, in the transaction that returns them.
 
     With their old tags, all of them would go before what others have added since.
     """

@@ -105,7 +105,7 @@ def _kind(kind: Any) -> Kind:
 
 def _model(model: Any, kind: Kind) -> str:
     """Empty for a kind that has none."""
-    if not bodies.SHAPES[kind].takes_model:
+    if not bodies.takes_model(kind):
         if model not in (None, "", AUTO):
             words = f"Kind {kind} takes no model; leave it out."
             raise InvalidRender("model", words)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from renders.addresses import read_private
-from renders.bodies import SHAPES
+from renders.bodies import takes_model
 from renders.hiding import Hidden
 from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
 from renders.states import Kind
@@ -190,7 +190,7 @@ def _priced(name: str) -> str:
             "a list like image=0.09,image:gpt-image-2=0.20 is needed; the kinds: "
             + ", ".join(Kind.values)
         )
-    if colon and not SHAPES[Kind(kind)].takes_model:
+    if colon and not takes_model(kind):
         raise ValueError(f"kind {kind} has no models: write {kind}=0.09, without a model")
     return kind + colon + model
 

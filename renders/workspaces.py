@@ -132,7 +132,12 @@ def _made(name: str, told: Mapping[str, Any], kept: Secrets) -> Workspace:
         base_url=told.get("BASE_URL") or conf.BASE_URL,
         writes_per_minute=told.get("WRITES_PER_MINUTE") or writes,
         max_in_flight=told.get("MAX_IN_FLIGHT") or at_once,
-        budget_usd_micros=round(told.get("BUDGET_USD", 0.0) * MICROS),
-        user_budget_usd_micros=round(told.get("USER_BUDGET_USD", 0.0) * MICROS),
-        prices={name: round(price * MICROS) for name, price in prices.items()},
+        budget_usd_micros=_micros(told.get("BUDGET_USD", 0.0)),
+        user_budget_usd_micros=_micros(told.get("USER_BUDGET_USD", 0.0)),
+        prices={name: _micros(price) for name, price in prices.items()},
     )
+
+
+def _micros(dollars: float) -> int:
+    """Millionths of a dollar; at least one, if it is anything: 0 would mean free, or no limit."""
+    return max(round(dollars * MICROS), 1 if dollars else 0)

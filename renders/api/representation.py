@@ -8,10 +8,9 @@ from django.urls import reverse
 
 from renders.allowances import Allowance
 from renders.artifacts import media
-from renders.bodies import SHAPES
+from renders.bodies import takes_model
 from renders.hiding import is_erased
 from renders.models import RenderJob
-from renders.states import Kind
 
 
 def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
@@ -23,7 +22,7 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
         "id": str(render.pk),
         "workspace": render.workspace,
         "kind": render.kind,
-        "model": render.model if SHAPES[Kind(render.kind)].takes_model else None,
+        "model": render.model if takes_model(render.kind) else None,
         "prompt": render.prompt,
         "params": render.params,
         "priority": render.priority,

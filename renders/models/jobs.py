@@ -13,7 +13,7 @@ from renders.fields import IdempotencyKeyField
 from renders.hiding import Link
 from renders.models.indexes import INDEXES
 from renders.querysets import RenderQuerySet
-from renders.states import CODE, OVER_BUDGET, TERMINAL, UNSCOPED, Kind, Status
+from renders.states import CODE, TERMINAL, UNSCOPED, Kind, Status
 from renders.values import DEFAULT_WORKSPACE
 
 
@@ -230,8 +230,7 @@ class RenderJob(models.Model):
     @property
     def awaits_budget(self) -> bool:
         """Whether it was put aside until a budget has room for it."""
-        aside = self.status == Status.PENDING and self.turn is None and self.held_at is None
-        return aside and self.error_code == OVER_BUDGET
+        return self.status == Status.PENDING and self.turn is None and self.held_at is None
 
     @property
     def artifacts(self) -> list[dict[str, Any]]:

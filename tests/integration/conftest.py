@@ -159,12 +159,19 @@ def redis_of_session() -> Iterator[EmbeddedRedis]:
 
 
 @pytest.fixture
-def own_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publish where the settings say, wherever an earlier test of this process was connected."""
-    monkeypatch.delenv("CELERY_BROKER_WRITE_URL", raising=False)
+def own_broker() -> Iterator[None]:
+    """Publish where the settings say, wherever other tests of this process are connected."""
+    # Not by the test's own `monkeypatch`: a test that undoes its patches undid this as well.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CELERY_BROKER_WRITE_URL", raising=False)
+        _forget_connections()
+        yield
+    _forget_connections()
+
+
+def _forget_connections() -> None:
     app = current_app._get_current_object()
-    monkeypatch.setattr(app, "_pool", None)
-    monkeypatch.setattr(app.amqp, "_producer_pool", None)
+    app._pool = app.amqp._producer_pool = None
     kombu.pools.reset()
 
 

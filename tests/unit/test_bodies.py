@@ -130,3 +130,10 @@ def test_a_script_that_takes_more_than_a_minute_is_refused():
 
 def test_of_a_script_without_spaces_nobody_can_tell_how_long_it_takes():
     clean(Kind.AVATAR_VIDEO, "你好" * 500, MARA)
+
+
+def test_a_kind_that_only_another_release_knows_is_named():
+    with pytest.raises(BadField, match="music is not known to this release") as bad:
+        body("music", "", "a song", {})
+
+    assert bad.value.field == "kind"

@@ -177,3 +177,43 @@ def test_a_pause_is_said_before_the_budget():
 
     assert claims.closed("default", timezone.now()).code == "held"
     assert gate.row_of("default", Sort.WRITES)
+
+
+def test_a_user_s_budget_does_not_concern_a_program_s_render(limited):
+    limited(BUDGET_USD=0, USER_BUDGET_USD=1.0, PRICES="image=0.09")
+    row = services.create_render("a fox")
+
+    assert claim(1) == [row.pk]
+
+
+def test_what_costs_nothing_fits_where_more_was_spent_than_the_budget(limited, django_user_model):
+    ada = django_user_model.objects.create(username="ada")
+    limited(BUDGET_USD=0, USER_BUDGET_USD=0.05, PRICES="image:sume/auto=0.09,image:free=0")
+    [dear] = add(created_by=ada)
+    RENDERS.claim(dear.pk, timezone.now(), "default")
+    end(dear.pk, 90_000)
+    [free] = add(created_by=ada, model="free")
+
+    assert claim(1) == [free.pk]
+
+
+def test_a_kind_that_only_another_release_knows_stops_nobody(limited):
+    # Sume may hold one of them, the other waits in the line.
+    [sent] = add(kind="music")
+    RENDERS.claim(sent.pk, timezone.now(), "default")
+    end(sent.pk, None, Status.FAILED)
+    [strange], [picture] = add(kind="music"), add()
+
+    assert claim(1) == [picture.pk]
+    reload(strange)
+    assert "No price is set for music" in strange.error_message
+    sweep()
+    reload(strange)
+    assert strange.awaits_budget
+
+
+def test_the_smallest_amounts_are_neither_free_nor_without_limit(limited):
+    limited(BUDGET_USD=0.0000004, PRICES="image:sume/auto=0.0000004")
+    add(2)
+
+    assert len(claim(2)) == 1

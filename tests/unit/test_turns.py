@@ -97,6 +97,24 @@ def test_what_was_held_returns_as_if_it_were_new(users):
     assert send(4) in (["bob", "ada"] * 2, ["ada", "bob"] * 2)
 
 
+def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkeypatch):
+    ada, bob, _ = users
+    add(20, ada)
+    batches.hold_renders(RENDERS.filter(pk__in=RENDERS.due(timezone.now()).pks(1)))
+    unhold = RENDERS.unhold_many
+
+    def both_have_chosen_it(pks, now):
+        assert unhold(pks, now) == pks
+        assert RENDERS.claim(pks[0], now, "default")
+        return unhold(pks, now)
+
+    monkeypatch.setattr(RENDERS, "unhold_many", both_have_chosen_it)
+    batches.release_renders(RENDERS.all())
+    add(1, bob)
+
+    assert "bob" in send(3)
+
+
 def test_without_turns_the_oldest_goes_first(users, settings):
     ada, bob, _ = users
     add(3, ada)
