@@ -13,9 +13,6 @@ from renders.exceptions import InvalidRender
 from renders.spending import usd
 from renders.workspaces import Workspace
 
-# A budget is low once this part of it is spent.
-LOW = 0.8
-
 
 @dataclass(frozen=True)
 class Allowance:
@@ -75,18 +72,14 @@ def in_words(user: Any, workspace: str, now: datetime, *, sees_all: bool) -> lis
     return sentences
 
 
-def is_low(left: int, budget: int) -> bool:
-    """Whether most of a budget is spent."""
-    return budget - left >= LOW * budget
-
-
 def month(now: datetime) -> str:
     """The month that the budgets are for, in UTC: 2026-01."""
     return f"{now.astimezone(UTC):%Y-%m}"
 
 
 def _sentence(left: int, budget: int, whose: str) -> tuple[str, bool]:
-    return f"{usd(left)} of {whose} {usd(budget)} is left this month.", is_low(left, budget)
+    words = f"{usd(left)} of {whose} {usd(budget)} is left this month."
+    return words, spending.is_low(left, budget)
 
 
 def _own(user: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from renders import services
+from renders import services, transitions
 from renders.models import RenderJob, WebhookEvent
 from renders.states import Status
 
@@ -26,5 +26,5 @@ def _check_job(workspace: str, job_id: str, told: str) -> int:
     theirs = RenderJob.objects.filter(workspace=workspace, sume_job_id=job_id)
     waiting = theirs.filter(status=Status.SUBMITTED).pks(services.BATCH)
     for pk in waiting:
-        RenderJob.objects.log(pk, "webhook", told)
+        transitions.log(pk, "webhook", told)
     return services.check_now(waiting)

@@ -11,4 +11,5 @@ class RendersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from renders import checks  # noqa: F401  (they register themselves)
+        # Checks register themselves; `schedulers.dispatch` finds the tasks by their names.
+        from renders import checks, tasks  # noqa: F401

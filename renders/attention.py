@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from renders.conf import conf
 from renders.models import RenderEvent, RenderJob
-from renders.queries import RenderQueries, standing_in
+from renders.models.querysets import RenderQuerySet, standing_in
 from renders.states import OUTCOME_UNKNOWN, OVER_BUDGET, TERMINAL, Status
 
 UNHANDLED_MINUTES = 15
@@ -35,7 +35,7 @@ class Reason(models.TextChoices):
     """Sume did not take it the last time; it is sent again."""
 
 
-def needing(renders: RenderQueries, why: Reason | None = None) -> RenderQueries:
+def needing(renders: RenderQuerySet, why: Reason | None = None) -> RenderQuerySet:
     """Those of the renders that need attention, for this reason or for any."""
     known = _conditions(timezone.now())
     # Each by an index of its own, which one long condition could not use.

@@ -12,9 +12,8 @@ from typing import Any
 from renders import budget, choosing, workspaces
 from renders.client import SumeClient
 from renders.exceptions import InvalidRender, SumeError
-from renders.field_values import handle as read_handle
-from renders.models import Avatar, RenderJob
-from renders.queries import sees_all
+from renders.models import Avatar
+from renders.models.querysets import sees_all
 from renders.states import Kind
 
 FIELD = "params.avatar_handle"
@@ -24,20 +23,6 @@ KEPT_SECONDS = 60.0
 MOST = 100
 
 _listed: dict[str, tuple[float, list[str] | None]] = {}
-
-
-def note(render: RenderJob) -> None:
-    """Record the owner of a new avatar; call it in the transaction that records its end."""
-    if render.kind == Kind.AVATAR:
-        try:
-            handle = read_handle(render.params.get("avatar_handle"))
-        except ValueError:
-            return  # of an older release: nobody could name it
-        # An earlier owner of the handle keeps it.
-        Avatar.objects.bulk_create(
-            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
-            ignore_conflicts=True,
-        )
 
 
 def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, InvalidRender]]:

@@ -16,11 +16,11 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from renders import claims, prices, scheduling, services, turns
+from renders import claims, prices, scheduling, services, transitions, turns
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.queries import CANCELABLE, HELD, HOLDABLE, MADE, RenderQueries
+from renders.models.querysets import CANCELABLE, HELD, HOLDABLE, MADE, RenderQuerySet
 from renders.services import BATCH, STARTERS
 from renders.states import Status
 from renders.steps import Step
@@ -45,7 +45,7 @@ class Tally:
     """The first `NAMED` of what was done."""
 
 
-def cancel_renders(renders: RenderQueries) -> Tally:
+def cancel_renders(renders: RenderQuerySet) -> Tally:
     """As `services.cancel_render`, for each of these.
 
     Few messages go out: each finish of one that was never sent starts the next, and Sume is asked
@@ -57,10 +57,10 @@ def cancel_renders(renders: RenderQueries) -> Tally:
     def cancel(pks: list[UUID]) -> list[UUID]:
         nonlocal finishes
         now = timezone.now()
-        unsent = RenderJob.objects.cancel_unsent_many(pks, now)
-        asked = RenderJob.objects.request_cancel_many(set(pks).difference(unsent), now)
+        unsent = transitions.cancel_unsent_many(pks, now)
+        asked = transitions.request_cancel_many(set(pks).difference(unsent), now)
         # Meanwhile they may have been put back, certainly unsent.
-        ended = [*unsent, *RenderJob.objects.cancel_unsent_many(asked, now, asked=True)]
+        ended = [*unsent, *transitions.cancel_unsent_many(asked, now, asked=True)]
         finishes -= _send("finish", ended[:finishes])
         _send("cancel", _within(cancels, asked))
         return [*unsent, *asked]
@@ -81,7 +81,7 @@ def _within(cancels: dict[str, int], asked: list[UUID]) -> list[UUID]:
     return found
 
 
-def retry_renders(renders: RenderQueries, user: Any) -> Tally:
+def retry_renders(renders: RenderQuerySet, user: Any) -> Tally:
     """As `services.retry_render`, for each of these; names the new renders."""
     starters = STARTERS
 
@@ -94,7 +94,7 @@ def retry_renders(renders: RenderQueries, user: Any) -> Tally:
     return _walk(renders.unretried(), retry)
 
 
-def resend_renders(renders: RenderQueries) -> Tally:
+def resend_renders(renders: RenderQuerySet) -> Tally:
     """As `services.resend_render`, for each of these."""
 
     def resend(pks: list[UUID]) -> list[UUID]:
@@ -104,7 +104,7 @@ def resend_renders(renders: RenderQueries) -> Tally:
     return _walk(renders.resendable(), resend)
 
 
-def store_media(renders: RenderQueries) -> Tally:
+def store_media(renders: RenderQuerySet) -> Tally:
     """As `services.store_media`, for each of these."""
 
     def store(pks: list[UUID]) -> list[UUID]:
@@ -114,20 +114,18 @@ def store_media(renders: RenderQueries) -> Tally:
     return _walk(renders.filter(MADE), store)
 
 
-def hold_renders(renders: RenderQueries) -> Tally:
+def hold_renders(renders: RenderQuerySet) -> Tally:
     """Keep pending ones from being sent until they are released."""
-    return _walk(
-        renders.filter(HOLDABLE), lambda pks: RenderJob.objects.hold_many(pks, timezone.now())
-    )
+    return _walk(renders.filter(HOLDABLE), lambda pks: transitions.hold_many(pks, timezone.now()))
 
 
-def release_renders(renders: RenderQueries) -> Tally:
+def release_renders(renders: RenderQuerySet) -> Tally:
     """Let held ones be sent in their turn."""
 
     def release(pks: list[UUID]) -> list[UUID]:
         with transaction.atomic():
             # Only what returns now: another click may have released some, and a claim has them.
-            released = RenderJob.objects.unhold_many(pks, timezone.now())
+            released = transitions.unhold_many(pks, timezone.now())
             turns.give_again(released)
             return released
 
@@ -136,7 +134,7 @@ def release_renders(renders: RenderQueries) -> Tally:
     return tally
 
 
-def check_renders(renders: RenderQueries) -> Tally:
+def check_renders(renders: RenderQuerySet) -> Tally:
     """Have Sume asked about those it holds as soon as may be."""
     checked = 0
 
@@ -150,7 +148,7 @@ def check_renders(renders: RenderQueries) -> Tally:
     return tally
 
 
-def _walk(renders: RenderQueries, work: Work) -> Tally:
+def _walk(renders: RenderQuerySet, work: Work) -> Tally:
     """Have all of them worked on, the oldest first; what is made meanwhile is not among them."""
     tally = Tally()
     until = time.monotonic() + PATIENCE_SECONDS

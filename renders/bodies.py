@@ -5,6 +5,7 @@ does not name is sent as it is, unless it is not part of the kind's request.
 """
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ from renders.field_values import (
     scene,
     title,
 )
-from renders.states import Kind
+from renders.states import Kind, takes_model
 
 ETHNICITIES = (
     "Asian",
@@ -98,7 +99,6 @@ class Shape:
     """How one kind is asked for."""
 
     path: str
-    takes_model: bool
     fields: Mapping[str, Field]
     not_part: Mapping[str, str]
     """Names that are refused, each with what to do instead."""
@@ -130,11 +130,10 @@ SCENE_PARTS = {
     ),
 }
 SHAPES: dict[Kind, Shape] = {
-    Kind.IMAGE: Shape("/v1/images", True, {}, NO_AVATAR),
-    Kind.VIDEO: Shape("/v1/video-router/generate", True, {}, NO_AVATAR),
+    Kind.IMAGE: Shape("/v1/images", {}, NO_AVATAR),
+    Kind.VIDEO: Shape("/v1/video-router/generate", {}, NO_AVATAR),
     Kind.AVATAR: Shape(
         "/v1/models/sume/avatar/v1.0/runs",
-        False,
         {
             "avatar_handle": Field(
                 handle,
@@ -177,7 +176,6 @@ SHAPES: dict[Kind, Shape] = {
     ),
     Kind.AVATAR_VIDEO: Shape(
         "/v1/models/sume/avatar-video/v1.0/runs",
-        False,
         {
             "avatar_handle": Field(
                 handle,
@@ -233,11 +231,6 @@ SHAPES: dict[Kind, Shape] = {
         },
     ),
 }
-
-
-def takes_model(kind: str) -> bool:
-    """Whether a model is named for it; true of a kind that only another release knows."""
-    return kind not in SHAPES or SHAPES[Kind(kind)].takes_model
 
 
 # All that some kind's table names.
@@ -299,7 +292,7 @@ def body(kind: str, model: str, prompt: str, params: Mapping[str, Any]) -> dict[
         raise BadField("kind", f"{kind} is not known to this release.")
     kind = Kind(kind)
     fields = clean(kind, prompt, params)
-    if SHAPES[kind].takes_model:
+    if takes_model(kind):
         return {**fields, "model": model, "prompt": prompt}
     if kind == Kind.AVATAR_VIDEO:
         return {**fields, "script": prompt}
@@ -344,3 +337,19 @@ def _speakable(script: str) -> None:
             f"{LONGEST_SECONDS} s. Shorten it, or make several clips.",
             of_prompt=True,
         )
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is equal for equal values, regardless of the database they come from."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

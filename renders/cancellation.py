@@ -5,13 +5,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, gate, log_context
+from renders import claims, gate, log_context, transitions
 from renders.claims import Claim
-from renders.connections import Clients
 from renders.exceptions import BackOff, NotFound, Paused, Rejected, SumeError
 from renders.models import RenderJob
 from renders.states import Sort
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +50,8 @@ def _tried(claim: Claim, answered: bool) -> list[Step]:
 
 
 def _record(render: RenderJob, answer: str) -> None:
-    if RenderJob.objects.record_cancel_answer(render.pk, timezone.now(), answer):
+    if transitions.record_cancel_answer(render.pk, timezone.now(), answer):
         return
     if RenderJob.objects.terminal().filter(pk=render.pk, cancel_answered_at=None).exists():
         # Its end was read while the answer was on its way.
-        RenderJob.objects.log(render.pk, "cancel answered", answer)
+        transitions.log(render.pk, "cancel answered", answer)

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from renders import transitions
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.states import Status
@@ -41,10 +42,10 @@ def ask(pks: Iterable[UUID]) -> tuple[int, list[Step]]:
                 rested.append(Step("poll", pk))
             elif due < now - moment and not (swept and swept > now - patience):
                 stopped.append(Step("poll", pk))  # before the sweep finds it
-        RenderJob.objects.ask([pk for pk, *_ in known], now)
-        RenderJob.objects.bring_forward(_pks(rested), now)
-        RenderJob.objects.bring_forward(_pks(read_just_now), now + moment)
-        RenderJob.objects.mark_swept(_pks(stopped), now)
+        transitions.ask([pk for pk, *_ in known], now)
+        transitions.bring_forward(_pks(rested), now)
+        transitions.bring_forward(_pks(read_just_now), now + moment)
+        transitions.mark_swept(_pks(stopped), now)
     return len(known), [*rested, *stopped, *read_just_now]
 
 

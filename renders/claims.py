@@ -13,12 +13,21 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import admission, gate, loads, over_budget, spending, submit_deadline, workspaces
+from renders import (
+    admission,
+    gate,
+    loads,
+    over_budget,
+    spending,
+    submit_deadline,
+    transitions,
+    workspaces,
+)
 from renders.admission import Room
 from renders.conf import conf
 from renders.exceptions import Closed
 from renders.models import Gate, RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.spending import Funds
 from renders.states import CANCELING, SENDING, Sort
 from renders.steps import Step
@@ -85,7 +94,7 @@ def in_time(pk: UUID, claim: Claim) -> bool:
         now = timezone.now()
         if gate.shut(row, now) or loads.minute_is_full(limits, now):
             return False
-        RenderJob.objects.log_post(pk, SENDING, limits.name)
+        transitions.log_post(pk, SENDING, limits.name)
     return True
 
 
@@ -132,7 +141,7 @@ def claim_cancel(pk: UUID, workspace: str) -> Claim:
         if loads.minute_is_full(limits, now):
             return Claim(workspace)
         admission.entered(row, 0, probe, now)
-        RenderJob.objects.log_post(pk, CANCELING, workspace)
+        transitions.log_post(pk, CANCELING, workspace)
     return Claim(workspace, [pk], now, probe)
 
 
@@ -145,7 +154,7 @@ def cancels_left(workspace: str) -> int:
     return loads.writes_left(limits, now)
 
 
-def line(workspace: str, now: datetime) -> RenderQueries:
+def line(workspace: str, now: datetime) -> RenderQuerySet:
     """All of a workspace that wait to be sent, the first in line first.
 
     Those whose submit deadline is over are among them until the sweep gives them up.
@@ -162,7 +171,7 @@ def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> R
 
 
 def _take(
-    waiting: RenderQueries,
+    waiting: RenderQuerySet,
     workspace: str,
     named: UUID,
     now: datetime,
@@ -185,7 +194,7 @@ def _take(
         return over_budget.claim_first_that_fits(waiting, workspace, funds, now)
     if not places:
         return [], 0
-    pks = RenderJob.objects.claim_next(
+    pks = transitions.claim_next(
         waiting, now, named, workspace=workspace, within=places, limit=limit
     )
     return pks, 0

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
-from renders import counting, log_context, replies
+from renders import replies
 from renders.classification import about, classify
 from renders.deadlines import POOLS, deadline, was_sent
 from renders.exceptions import (
@@ -41,6 +42,8 @@ MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
 # Codes of a 409 to a cancel that say nothing about the job: a proxy's, or of the request itself.
 STILL_AT_WORK = ("http_409", "idempotency", "in_progress")
+# Told of each request: what it was, its seconds, and Sume's id of it.
+OnReply = Callable[[str, float, str], None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,9 @@ class SumeClient:
     """One API key at one place. Safe to share between threads and across a fork.
 
     `timeout` is the overall deadline of one request in seconds; connecting may take a third of
-    it. `pool_size` is how many connections for reads a process keeps alive.
+    it. `pool_size` is how many connections for reads a process keeps alive. `on_reply` is told
+    after each request what it was, how many seconds it took and Sume's id of it ("" without a
+    reply).
 
     Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `Unreachable` (it never
     left), `BackOff` (everybody waits), `Paused` (key or account refused), `Rejected` (this request
@@ -88,11 +93,18 @@ class SumeClient:
     """
 
     def __init__(
-        self, api_key: str, base_url: str, *, timeout: float = 30.0, pool_size: int = 10
+        self,
+        api_key: str,
+        base_url: str,
+        *,
+        timeout: float = 30.0,
+        pool_size: int = 10,
+        on_reply: OnReply = lambda what, seconds, request_id: None,
     ) -> None:
         self._api_key = Hidden(api_key.strip())
         self.base_url = base_url.strip().rstrip("/").removesuffix("/v1").rstrip("/")
         self.timeout = timeout
+        self._on_reply = on_reply
         self._headers = {
             "Authorization": Hidden(f"Bearer {self._api_key}"),
             "Accept": "application/json",
@@ -206,7 +218,7 @@ class SumeClient:
     def _exchange(
         self, what: str, path: str, body: str | None = None, idempotency_key: str | None = None
     ) -> _Reply:
-        """Send one request, a POST with a body; its duration is counted as `what`.
+        """Send one request, a POST with a body; `on_reply` is told of it as `what`.
 
         Raises `SumeError` where there is no reply.
         """
@@ -216,14 +228,14 @@ class SumeClient:
             )
         began = time.monotonic()
         reply = self._get(path) if body is None else self._post(path, body, idempotency_key or "")
-        counting.observe("request_duration_seconds", time.monotonic() - began, request=what)
+        request_id = "" if isinstance(reply, str) else reply.request_id
+        self._on_reply(what, time.monotonic() - began, request_id)
         if isinstance(reply, str):
             if was_sent():
                 raise OutcomeUnknown(f"No answer from Sume ({reply}).", code="no_answer")
             raise Unreachable(
                 f"Sume cannot be reached ({reply}): nothing was sent.", code="unreachable"
             )
-        log_context.note(sume_request=reply.request_id)
         return reply
 
     def _get(self, path: str) -> _Reply | str:

@@ -11,7 +11,7 @@ from django.db.models.functions import TruncDate, TruncMonth
 from django.utils import timezone
 
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import TERMINAL
 
 NOBODY = "(nobody)"
@@ -33,7 +33,7 @@ class Line:
     cost: int
 
 
-def ended(since: datetime | None = None, until: datetime | None = None) -> RenderQueries:
+def ended(since: datetime | None = None, until: datetime | None = None) -> RenderQuerySet:
     """What ended from `since` on, and before `until`: a render is billed when it ends."""
     renders = RenderJob.objects.filter(status__in=TERMINAL)
     if since:
@@ -41,7 +41,7 @@ def ended(since: datetime | None = None, until: datetime | None = None) -> Rende
     return renders.filter(finished_at__lt=until) if until else renders
 
 
-def lines(renders: RenderQueries, by: Sequence[str]) -> list[Line]:
+def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[Line]:
     """One for each group, in the order of the groups; days and months are the current time zone's.
 
     Failed and canceled ones cost what Sume has not refunded.

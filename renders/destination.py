@@ -3,14 +3,20 @@
 Startup, `check`, the doctor and staff's pages show it, so that nobody takes Sume for a stand-in.
 """
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
 from renders import workspaces
 from renders.hosts import host_of, is_inner
 from renders.workspaces import Workspace
+
+logger = logging.getLogger(__name__)
 
 SUME = "sume.com"
 MOST_NAMES = 3
@@ -97,3 +103,21 @@ def destinations() -> list[Destination]:
         has_key = any(one.api_key for one in group)
         found.append(replace(place, has_key=has_key, workspaces=names))
     return found
+
+
+def say_where_renders_go() -> None:
+    """Log one line with each host that renders are sent to, and whether it bills.
+
+    It is a warning if that is a surprise: a bill in debug mode, or anything but Sume outside it.
+    It is one too where INFO is not logged (the default of Celery and Django), to be seen at all.
+    """
+    try:
+        known = destinations()
+    except ImproperlyConfigured as error:
+        logger.warning("Where renders go is unknown: %s", error)
+        return
+    expected = Billing.STAND_IN if settings.DEBUG else Billing.BILLED
+    surprising = any(one.has_key and one.billing is not expected for one in known)
+    seen = logger.isEnabledFor(logging.INFO)
+    level = logging.INFO if seen and not surprising else logging.WARNING
+    logger.log(level, "%s", " ".join(one.sentence for one in known))

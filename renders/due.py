@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
-from renders import counting
+from renders import counting, transitions
 from renders.conf import conf
 from renders.connections import REDIS_DOWN
 from renders.lease import Leases
@@ -97,7 +97,7 @@ class TableQueue:
     def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
         now = timezone.now()
         awake = RenderJob.objects.exclude(workspace__in=list(resting))
-        rows = awake.only(*FIELDS).take_due(now, conf.grace_seconds, limit)
+        rows = transitions.take_due(awake.only(*FIELDS), now, conf.grace_seconds, limit)
         if len(rows) < limit:
             later = awake.filter(status=Status.SUBMITTED, next_poll_at__gt=now)
             first = later.order_by("next_poll_at").values_list("next_poll_at", flat=True).first()
@@ -116,7 +116,7 @@ class TableQueue:
         """Others may have them at once; the time is for the reader's own rest."""
         for moment in {one.taken_at for one in held if one.taken_at}:
             pks = [one.render.pk for one in held if one.taken_at == moment]
-            RenderJob.objects.give_back(pks, moment)
+            transitions.give_back(pks, moment)
 
 
 class SetQueue:

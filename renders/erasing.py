@@ -14,11 +14,11 @@ from django.apps import apps
 from django.db.models import Q
 from django.utils import timezone
 
-from renders import batches, removal
+from renders import removal
 from renders.exceptions import RendersError
 from renders.hiding import ERASED, fingerprint
 from renders.models import ApiRequest, ApiToken, Avatar, Draft, RenderJob
-from renders.queries import OVER, RenderQueries
+from renders.models.querysets import OVER, RenderQuerySet
 from renders.retention import walk
 from renders.states import TERMINAL
 
@@ -107,20 +107,13 @@ def foresee(user: Any) -> Erased:
     return found
 
 
-def cancel_open(user: Any) -> int:
-    """Ask for all of theirs that are not over to be canceled; says how many are not over now."""
-    while batches.cancel_renders(open_renders(user)).unreached:
-        pass
-    return open_renders(user).count()
-
-
-def open_renders(user: Any) -> RenderQueries:
+def open_renders(user: Any) -> RenderQuerySet:
     """Those that are not over: not ended, or what follows their end is not done."""
     waiting = ~Q(status__in=TERMINAL) | Q(handled_at=None)
     return RenderJob.objects.filter(waiting, created_by=user)
 
 
-def to_erase(user: Any) -> RenderQueries:
+def to_erase(user: Any) -> RenderQuerySet:
     """Those that are over, and more than a line of the bill."""
     return RenderJob.objects.filter(OVER, UNERASED, created_by=user).order_by()
 

@@ -18,7 +18,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from renders.hiding import unsigned
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 
 CHUNK = 1_000
 # A sheet takes a cell that begins so for a formula, and carries it out.
@@ -87,7 +87,7 @@ FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-def rows(renders: RenderQueries, fields: Iterable[str]) -> Iterator[dict[str, Any]]:
+def rows(renders: RenderQuerySet, fields: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Each as name and value, the oldest first."""
     wanted = [(name, *FIELDS[name]) for name in fields]
     name_of_user = f"created_by__{get_user_model().USERNAME_FIELD}"

@@ -8,11 +8,11 @@ from typing import Any
 
 from renders import budget, media
 from renders.conf import conf
-from renders.connections import Clients
 from renders.exceptions import LinkExpired, MediaError, SumeError
 from renders.media import Saved
 from renders.models import RenderJob
 from renders.replies import JobResult
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from renders import standing, workspaces
-from renders.queries import RenderQueries, sees_all, standing_in
+from renders.models.querysets import RenderQuerySet, sees_all, standing_in
 from renders.states import Kind, Status
 
 OPEN, HELD, OVERDUE = "open", "held", "overdue"
@@ -66,7 +66,7 @@ class FilterForm(forms.Form):
             del self.fields["workspace"]
         self.is_valid()
 
-    def apply(self, renders: RenderQueries) -> RenderQueries:
+    def apply(self, renders: RenderQuerySet) -> RenderQuerySet:
         """Those of the renders that are asked for."""
         asked = {name: value for name, value in self.cleaned_data.items() if value}
         if "q" in asked:

@@ -12,16 +12,17 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import avatars, budget, counting, late_media, log_context, media, signals
+from renders import budget, counting, late_media, log_context, media, signals, transitions
 from renders.conf import conf
-from renders.connections import Clients
 from renders.exceptions import NotFound, SumeError
+from renders.field_values import handle as handle_of
 from renders.holding import holding
 from renders.lease import Leases
-from renders.models import RenderJob
+from renders.models import Avatar, RenderJob
 from renders.pacing import back_off
-from renders.states import Status
+from renders.states import Kind, Status
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ def _finish(render_id: UUID, sume: Clients) -> list[Step]:
 
 def _next_unsent() -> list[Step]:
     """Each that Sume never had starts the next, so that many canceled at once need few messages."""
-    pk = RenderJob.objects.take_unfinished(timezone.now(), conf.grace_seconds)
+    pk = transitions.take_unfinished(timezone.now(), conf.grace_seconds)
     return [Step("finish", pk)] if pk else []
 
 
@@ -82,7 +83,7 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
                 render.cost_usd_micros = found.cost_usd_micros
             artifacts, cost = found.artifacts, render.cost_usd_micros
             now = timezone.now()
-            RenderJob.objects.store_result(render.pk, now, artifacts, cost, _limited(artifacts))
+            transitions.store_result(render.pk, now, artifacts, cost, _limited(artifacts))
             render.refresh_from_db()  # it may have been read, and begun to be stored, meanwhile
     elif render.status == Status.FAILED and not render.error_code:
         try:
@@ -93,7 +94,7 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
             if ended < conf.NOT_FOUND_GRACE_SECONDS:
                 raise  # it may not be known everywhere yet
             code = message = ""
-        RenderJob.objects.store(
+        transitions.store(
             render.pk,
             error_code=code or render.sume_status or "failed",
             error_message=message or render.error_message or "Sume gave no reason.",
@@ -110,10 +111,10 @@ def _limited(artifacts: list[dict[str, Any]]) -> tuple[str, str] | None:
 
 def _handle(render: RenderJob) -> None:
     with transaction.atomic():
-        if RenderJob.objects.mark_handled(render.pk, timezone.now()):
+        if transitions.mark_handled(render.pk, timezone.now()):
             render.refresh_from_db()
             if render.status == Status.COMPLETED:
-                avatars.note(render)
+                note_avatar(render)
             late_media.plan(render)
             SIGNALS[Status(render.status)].send(sender=RenderJob, render=render)
     if render.handled_at:
@@ -140,7 +141,21 @@ def _postpone(render: RenderJob, message: str, at_least: float = 0) -> list[Step
     wait = back_off(render.failed_reads + 1, base=BACK_OFF_SECONDS, longest=conf.MAX_POLL_SECONDS)
     wait = min(max(wait, at_least), conf.MAX_POLL_SECONDS)
     logger.warning("Finishing render %s again in %.1f s: %s", render.pk, wait, message)
-    won = RenderJob.objects.postpone_finish(
+    won = transitions.postpone_finish(
         render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message
     )
     return [Step("finish", render.pk, wait)] if won else []
+
+
+def note_avatar(render: RenderJob) -> None:
+    """Record the owner of a new avatar; call it in the transaction that records its end."""
+    if render.kind == Kind.AVATAR:
+        try:
+            handle = handle_of(render.params.get("avatar_handle"))
+        except ValueError:
+            return  # of an older release: nobody could name it
+        # An earlier owner of the handle keeps it.
+        Avatar.objects.bulk_create(
+            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
+            ignore_conflicts=True,
+        )

@@ -19,9 +19,8 @@ from renders.conf import conf
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import RenderJob
 from renders.references import door
-from renders.states import Kind
+from renders.states import AUTO, Kind
 from renders.validation import (
-    AUTO,
     JsonError,
     clean_request,
     parse_json,

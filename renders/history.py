@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 from django.db.models.functions import TruncDate, TruncHour
 from django.utils import timezone
 
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import TERMINAL, Status
 
 HOUR = timedelta(hours=1)
@@ -30,7 +30,7 @@ class Hour:
     """From there to its end."""
 
 
-def hours(renders: RenderQueries, number: int, now: datetime) -> list[Hour]:
+def hours(renders: RenderQuerySet, number: int, now: datetime) -> list[Hour]:
     """The last `number` hours, this one included, also those in which nothing ended."""
     this = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
     since = now - (timezone.localtime(now) - this) - (number - 1) * HOUR
@@ -58,7 +58,7 @@ def hours(renders: RenderQueries, number: int, now: datetime) -> list[Hour]:
     ]
 
 
-def costs(renders: RenderQueries, days: int, now: datetime) -> list[tuple[date, int]]:
+def costs(renders: RenderQuerySet, days: int, now: datetime) -> list[tuple[date, int]]:
     """Cost by the day on which it ended, in millionths of a dollar; the last `days`."""
     today = timezone.localdate(now)
     wanted = [today - timedelta(days=ago) for ago in range(days - 1, -1, -1)]

@@ -12,10 +12,11 @@ from typing import Any
 from django.db import transaction
 
 from renders import services
+from renders.bodies import canonical
 from renders.exceptions import KeyReused
 from renders.hiding import ERASED, fingerprint
 from renders.models import ApiRequest, RenderJob
-from renders.references import canonical, door
+from renders.references import door
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from renders import avatars
-from renders.bodies import SHAPES
 from renders.inputs import INPUTS, Input, split
 from renders.kinds import EXAMPLES, PROMPT_HELP, PROMPT_LABELS
-from renders.states import Kind
+from renders.states import Kind, takes_model
 from renders.widgets import Suggesting
 
 HANDLE = "avatar_handle"
@@ -25,7 +24,7 @@ SHOWN: dict[Kind, dict[str, Input]] = {
     for kind, inputs in INPUTS.items()
 }
 FORM_KINDS: dict[str, list[Kind]] = {
-    "model": [kind for kind in Kind if SHAPES[kind].takes_model],
+    "model": [kind for kind in Kind if takes_model(kind)],
     **{
         name: [kind for kind in Kind if name in SHOWN[kind]]
         for inputs in SHOWN.values()

@@ -12,15 +12,15 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from renders import counting, log_context, media, signals
+from renders import counting, log_context, media, signals, transitions
 from renders.conf import conf
-from renders.connections import Clients
 from renders.exceptions import Closed, SumeError
 from renders.fetching import Tried, attempt_at, clear_away, read_result
 from renders.models import RenderJob
+from renders.models.querysets import LONGEST_MEDIA_WAIT
 from renders.pacing import back_off, clamp
-from renders.queries import LONGEST_MEDIA_WAIT
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def plan(render: RenderJob) -> None:
     if index is not None:
         wait = wait_after(render.artifacts[index].get("failures", 0))
         due = timezone.now() + timedelta(seconds=wait)
-        if RenderJob.objects.plan_late_media(render.pk, due):
+        if transitions.plan_late_media(render.pk, due):
             render.media_due_at = due
 
 
@@ -70,9 +70,7 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
     begun = artifacts[index].get("begun", 0)  # tries whose end nobody has noted
     artifacts[index]["begun"] = begun + 1
     ahead = now + timedelta(seconds=conf.media_seconds)
-    if not RenderJob.objects.begin_late_media(
-        render_id, render.media_due_at, now, ahead, artifacts
-    ):
+    if not transitions.begin_late_media(render_id, render.media_due_at, now, ahead, artifacts):
         return []
     if begun >= media.TRIES:
         return _failed(render, index, now, Tried(words=media.killed(begun)))
@@ -93,9 +91,7 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
     wait = _wait(artifacts, index)
     due = timezone.now() + timedelta(seconds=wait)
     facts = tried.saved.facts
-    won = RenderJob.objects.end_late_try(
-        render_id, index, now, due, None, links=tried.links, **facts
-    )
+    won = transitions.end_late_try(render_id, index, now, due, None, links=tried.links, **facts)
     clear_away(render, index, tried.saved.names)
     return _at_once(render, wait) if won else []
 
@@ -107,7 +103,7 @@ def _failed(render: RenderJob, index: int, begun_at: datetime, tried: Tried) -> 
     artifacts = render.artifacts
     artifacts[index]["failures"] = failures = artifacts[index].get("failures", 0) + 1
     wait = _wait(artifacts, index)
-    won = RenderJob.objects.end_late_try(
+    won = transitions.end_late_try(
         render.pk,
         index,
         begun_at,
@@ -151,7 +147,7 @@ def _is_gone(render: RenderJob, error: SumeError) -> bool:
 def _lost(render: RenderJob, index: int, begun_at: datetime) -> list[Step]:
     words = "Sume no longer has the result, so what is missing cannot be stored any more."
     lost = ("media lost", words)
-    if RenderJob.objects.end_late_try(render.pk, index, begun_at, None, lost):
+    if transitions.end_late_try(render.pk, index, begun_at, None, lost):
         logger.warning("Media of render %s are lost: %s", render.pk, words)
         counting.count("media", outcome="lost")
     return []
@@ -164,7 +160,7 @@ def _unread(render: RenderJob, index: int, begun_at: datetime, error: SumeError)
         since = render.not_found_since or now
         grace = timedelta(seconds=conf.NOT_FOUND_GRACE_SECONDS)
         due = now + min(grace, LONGEST_MEDIA_WAIT)
-        RenderJob.objects.end_late_try(render.pk, index, begun_at, due, None, not_found_since=since)
+        transitions.end_late_try(render.pk, index, begun_at, due, None, not_found_since=since)
         return []
     if isinstance(error, Closed):  # nothing was asked: no try
         left = (error.until - now).total_seconds() if error.until else None
@@ -176,7 +172,7 @@ def _unread(render: RenderJob, index: int, begun_at: datetime, error: SumeError)
         )
         due = now + timedelta(seconds=wait)
         known = render.not_found_since
-        RenderJob.objects.end_late_try(render.pk, index, begun_at, due, None, not_found_since=known)
+        transitions.end_late_try(render.pk, index, begun_at, due, None, not_found_since=known)
         return []
     words = f"Reading the result again failed: {error} ({error.code})"
     return _failed(render, index, begun_at, Tried(words=words))
@@ -187,7 +183,7 @@ def _tell(render: RenderJob) -> list[Step]:
     known, failures = render.media_due_at, render.failed_reads
     try:
         with transaction.atomic():
-            if not RenderJob.objects.mark_media_stored(render.pk, known):
+            if not transitions.mark_media_stored(render.pk, known):
                 return []
             render.refresh_from_db()
             signals.render_media_stored.send(sender=RenderJob, render=render)
@@ -198,6 +194,6 @@ def _tell(render: RenderJob) -> list[Step]:
         wait = back_off(failures + 1, base=RECEIVER_WAIT_SECONDS, longest=conf.MAX_POLL_SECONDS)
         due = timezone.now() + timedelta(seconds=wait)
         words = f"A receiver failed ({type(error).__name__}); the log says more."
-        won = RenderJob.objects.postpone_media_stored(render.pk, known, due, words)
+        won = transitions.postpone_media_stored(render.pk, known, due, words)
         return [Step("media", render.pk, wait)] if won else []
     return []

@@ -6,7 +6,7 @@ from typing import Any
 from renders import admission, gate
 from renders.admission import Load
 from renders.conf import conf
-from renders.models import RenderJob
+from renders.models import RenderEvent, RenderJob
 from renders.states import Status
 from renders.workspaces import Workspace
 
@@ -52,7 +52,7 @@ def writes_left(limits: Workspace, now: datetime) -> int:
 
 def writes(limits: Workspace, now: datetime) -> Any:
     """The workspace's POSTs that count now, the newest first."""
-    return RenderJob.objects.writes_around(now, gate.WINDOW_SECONDS, limits.name)
+    return RenderEvent.objects.writes_around(now, gate.WINDOW_SECONDS, limits.name)
 
 
 def count(rows: Any, most: int | None) -> int:

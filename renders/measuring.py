@@ -18,9 +18,9 @@ from django.db import DatabaseError, OperationalError, connection, connections, 
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
+from renders import outages
 from renders.attention import FAILED_READS
 from renders.conf import conf
-from renders.health import database
 from renders.models import RenderJob
 from renders.standing import Figures, GateStanding, all_gates, figures
 from renders.states import TERMINAL, Status
@@ -79,7 +79,7 @@ def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
 
     def work() -> None:
         try:
-            database.connection()  # one that a silent server does not hold for ever
+            outages.connection()  # one that a silent server does not hold for ever
             answers.put(ask())
         except Exception as error:  # noqa: BLE001 (whoever waits raises it)
             answers.put(error)

@@ -1,12 +1,36 @@
-"""What the database raises, in words that say what to do."""
+"""What the database raises, in words that say what to do; and a connection that does not wait for
+it for ever.
+"""
 
-from django.db import DatabaseError, InterfaceError
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
 # What whoever works in a loop lives through.
 DATABASE_FAILS = (DatabaseError, InterfaceError)
 # PostgreSQL: a table, a column that is not there. SQLite says so in words alone.
 MISSING_STATES = {"42P01", "42703"}
 MISSING_WORDS = ("no such table", "no such column", "has no column named")
+
+# A connection to PostgreSQL that is lost without a word is noticed after some ten seconds, so
+# that whoever waits for it does not wait for ever.
+IMPATIENT = {
+    "connect_timeout": 3,
+    "tcp_user_timeout": 5000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
+
+
+def connection() -> Any:
+    """This thread's connection; one that is still to be made will not wait for ever."""
+    own = connections[DEFAULT_DB_ALIAS]
+    if own.connection is None and own.vendor == "postgresql":
+        options = {**own.settings_dict.get("OPTIONS", {}), **IMPATIENT}
+        options.pop("pool", None)  # its connections would be as patient as the others
+        own.settings_dict = {**own.settings_dict, "OPTIONS": options}
+    return own
 
 
 def is_unmigrated(error: BaseException) -> bool:

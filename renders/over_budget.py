@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, F, Max, Min
 
-from renders import gate, turns, workspaces
+from renders import gate, transitions, turns, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.spending import Funds
 from renders.states import Sort
 
@@ -22,7 +22,7 @@ LOOK_AT = 200
 
 
 def claim_first_that_fits(
-    line: RenderQueries, workspace: str, funds: Funds, now: datetime
+    line: RenderQuerySet, workspace: str, funds: Funds, now: datetime
 ) -> tuple[list[UUID], int]:
     """Claim the first render of the line that fits, and put aside those before it; says how many.
 
@@ -38,10 +38,10 @@ def claim_first_that_fits(
             misfits.setdefault(why, []).append(row.pk)
             continue
         one = line.filter(pk=row.pk)
-        pks = RenderJob.objects.claim_next(one, now, row.pk, workspace=workspace, within=1, limit=1)
+        pks = transitions.claim_next(one, now, row.pk, workspace=workspace, within=1, limit=1)
         if pks:  # else somebody else has it just now
             break
-    aside = [RenderJob.objects.put_aside(rows, why) for why, rows in misfits.items()]
+    aside = [transitions.put_aside(rows, why) for why, rows in misfits.items()]
     return pks, sum(map(len, aside))
 
 
@@ -67,7 +67,7 @@ def take_back(workspace: str, now: datetime) -> int:
             rows = aside.filter(created_by=user, kind=kind, model=model)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:
-                back = RenderJob.objects.take_back(pks, now)
+                back = transitions.take_back(pks, now)
                 turns.give_again(back)
                 taken += len(back)
     return taken

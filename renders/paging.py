@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_COUNTED = 1_000
@@ -32,7 +32,7 @@ def mark(render: RenderJob) -> str:
     return f"{(render.created_at - EPOCH) // timedelta(microseconds=1)}.{render.pk.hex}"
 
 
-def page_of(renders: RenderQueries, size: int, *, before: str = "", after: str = "") -> Page:
+def page_of(renders: RenderQuerySet, size: int, *, before: str = "", after: str = "") -> Page:
     """The page that begins after the row `before`, or ends before `after`; else the first."""
     place = _place(before)
     if place:
@@ -53,7 +53,7 @@ def page_of(renders: RenderQueries, size: int, *, before: str = "", after: str =
     return Page(rows[:size], older=mark(rows[size - 1]) if len(rows) > size else "")
 
 
-def count_of(renders: RenderQueries) -> str:
+def count_of(renders: RenderQuerySet) -> str:
     """How many there are; counting stops where nobody would read on."""
     number = renders.order_by()[: MOST_COUNTED + 1].count()
     return f"{MOST_COUNTED:,}+" if number > MOST_COUNTED else f"{number:,}"

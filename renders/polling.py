@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import budget, counting, log_context
+from renders import budget, counting, log_context, transitions
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, Clients
+from renders.connections import REDIS_DOWN
 from renders.exceptions import Closed, SumeError
 from renders.learning import Answer
 from renders.lease import Leases
@@ -23,6 +23,7 @@ from renders.pacing import clamp
 from renders.recording import cancel_if_asked, record
 from renders.states import Status
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
         shortest=conf.MIN_POLL_SECONDS,
         longest=conf.MAX_POLL_SECONDS,
     )
-    won = RenderJob.objects.postpone_read(
+    won = transitions.postpone_read(
         render.pk, render.poll_count, render.next_poll_at, now + timedelta(seconds=wait)
     )
     if not won:

@@ -12,11 +12,10 @@ from typing import Protocol
 from django.db.models import QuerySet
 
 from renders import workspaces
-from renders.bodies import takes_model
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.validation import AUTO
+from renders.states import AUTO, takes_model
 from renders.workspaces import MICROS, Workspace
 
 # As many models an error names.

@@ -15,7 +15,7 @@ from django.utils import timezone
 from renders import removal
 from renders.conf import conf
 from renders.models import ApiRequest, RenderEvent, RenderJob, WebhookEvent
-from renders.queries import OVER, RenderQueries
+from renders.models.querysets import OVER, RenderQuerySet
 from renders.retention import KEEP_WEBHOOKS, Ages, Old, is_in, walk
 
 # After so many renders whose files cannot be deleted, the storage is taken to be away.
@@ -110,7 +110,7 @@ class Pruning:
             for part in self._old.parts:
                 self._delete_part(removal.deletable(RenderJob.objects.filter(part)))
 
-    def _delete_part(self, renders: RenderQueries) -> None:
+    def _delete_part(self, renders: RenderQuerySet) -> None:
         for pks in walk(renders, self._batch):
             rows, events = removal.delete(self._clear(pks))
             self.done.renders += rows
@@ -133,7 +133,7 @@ class Pruning:
     def _media(self) -> None:
         self._clear_all(self._old.with_media())
 
-    def _clear_all(self, renders: RenderQueries) -> None:
+    def _clear_all(self, renders: RenderQuerySet) -> None:
         for pks in walk(renders, self._batch):
             before = self.done.media
             self.done.media += len(self._clear(pks))
@@ -189,7 +189,7 @@ def foresee(ages: Ages, *, files: bool = True) -> Tally:
     old = Old(ages)
     levels = old.deletable()
     stripped = old.to_strip()
-    gone: list[RenderQueries] = [*levels, stripped]
+    gone: list[RenderQuerySet] = [*levels, stripped]
     begun = removal.marked().filter(OVER).order_by()
     kept = old.with_media().filter(removing_at=None)
     events = old.events()

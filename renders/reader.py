@@ -17,13 +17,13 @@ from django.utils import timezone
 
 from renders import budget, counting, log_context, tallies, workspaces
 from renders.client import SumeClient
-from renders.connections import Clients
 from renders.due import Held, Queue
 from renders.exceptions import Closed, OutcomeUnknown, SumeError, UnknownWorkspace
 from renders.learning import Answer
 from renders.outages import DATABASE_FAILS, in_words
 from renders.recording import Next, record_many
 from renders.steps import Step
+from renders.sume.clients import Clients
 from renders.threads import Threads
 
 logger = logging.getLogger(__name__)

@@ -16,12 +16,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from renders import budget
-from renders.connections import Clients
 from renders.exceptions import Closed, NotFound, Rejected
 from renders.models import RenderJob
-from renders.queries import HELD, RenderQueries
+from renders.models.querysets import HELD, RenderQuerySet
 from renders.replies import ListedJob
 from renders.states import TERMINAL, Status
+from renders.sume.clients import Clients
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ def _read(workspace: str, ask: Callable[[], T]) -> T:
             time.sleep(min(max(left, STEP_SECONDS), PATIENCE_SECONDS))
 
 
-def rows_of(job_ids: Sequence[str]) -> RenderQueries:
+def rows_of(job_ids: Sequence[str]) -> RenderQuerySet:
     """The rows that name one of these jobs, in any workspace."""
     # Without the second condition, PostgreSQL does not use the partial index for long lists.
     return RenderJob.objects.filter(sume_job_id__in=job_ids).exclude(sume_job_id="").order_by()
@@ -167,7 +167,7 @@ def _named(job_ids: Sequence[str]) -> set[str]:
     return named
 
 
-def accepted(rows: RenderQueries, since: datetime, until: datetime) -> Iterator[RenderQueries]:
+def accepted(rows: RenderQuerySet, since: datetime, until: datetime) -> Iterator[RenderQuerySet]:
     """What Sume accepted in this time: running renders, then ended ones, the newest first."""
     rows = rows.filter(submitted_at__gte=since, submitted_at__lt=until).exclude(sume_job_id="")
     yield rows.filter(status=Status.SUBMITTED).order_by("-submitted_at")

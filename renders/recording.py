@@ -13,13 +13,13 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from renders import admission, claims, counting, log_context
+from renders import admission, claims, counting, log_context, transitions
 from renders.conf import conf
 from renders.exceptions import SumeError
 from renders.learning import Answer, Ends, Goes, learn
 from renders.models import RenderJob
-from renders.reading import Heard
 from renders.steps import Step
+from renders.transitions import Heard
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def record_many(
 def _record_going(going: list[Heard], now: datetime) -> set[UUID]:
     """Those that were written down together; none, where one of them cannot be."""
     try:
-        return RenderJob.objects.record_reads(going, now)
+        return transitions.record_reads(going, now)
     except DATABASE_AWAY:
         raise
     except Exception:
@@ -125,12 +125,12 @@ def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
 
 def _go_on(render: RenderJob, told: Goes, now: datetime) -> Next:
     wait = told.wait
-    won = RenderJob.objects.record(_heard(render, told, now), now)
+    won = transitions.record(_heard(render, told, now), now)
     if not won and told.answered:
         # Asked for since this read began, unless somebody else has read.
         wait = conf.MIN_POLL_SECONDS
         told = replace(told, wait=wait, answered=False)
-        won = RenderJob.objects.record(_heard(render, told, now), now)
+        won = transitions.record(_heard(render, told, now), now)
     return _after(render, told, wait) if won else _lost()
 
 
@@ -155,7 +155,7 @@ def _heard(render: RenderJob, told: Goes, now: datetime) -> Heard:
 
 def _after(render: RenderJob, told: Goes, wait: float) -> Next:
     if told.sume_status != render.sume_status:
-        RenderJob.objects.log(render.pk, "sume status", told.sume_status)
+        transitions.log(render.pk, "sume status", told.sume_status)
     return Next(wait, cancel_if_asked(render))
 
 
@@ -168,7 +168,7 @@ def cancel_if_asked(render: RenderJob) -> list[Step]:
 
 
 def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
-    won = RenderJob.objects.end(
+    won = transitions.end(
         render.pk,
         render.poll_count,
         now,

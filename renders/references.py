@@ -13,9 +13,10 @@ from uuid import UUID, uuid5
 
 from django.db import IntegrityError, transaction
 
-from renders.bodies import takes_model
+from renders.bodies import canonical
 from renders.conf import conf
 from renders.models import Installation, RenderJob
+from renders.states import takes_model
 
 # Rows, or values, in one statement: SQLite takes only so many.
 ROWS = 2_000
@@ -74,22 +75,6 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
     owner = getattr(user, "pk", None)
     # Compared as text: a caller may pass the id as a string.
     return same and str(render.created_by_id) == str(owner)
-
-
-def canonical(value: Any) -> str:
-    """JSON text that is equal for equal values, regardless of the database they come from."""
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
-
-
-def _plain(value: Any) -> Any:
-    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
 
 
 def _name(renders: Iterable[RenderJob]) -> None:

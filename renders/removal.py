@@ -22,7 +22,7 @@ from renders import media, spending
 from renders.conf import conf
 from renders.hiding import fingerprint, is_erased
 from renders.models import RenderEvent, RenderJob
-from renders.queries import OVER, RenderQueries
+from renders.models.querysets import OVER, RenderQuerySet
 from renders.states import WRITES
 from renders.storage import storage
 
@@ -45,7 +45,7 @@ class Cleared:
     """Those whose files the storage did not delete: they stay marked."""
 
 
-def marked() -> RenderQueries:
+def marked() -> RenderQuerySet:
     """Those whose files somebody began to delete."""
     return RenderJob.objects.filter(removing_at__isnull=False)
 
@@ -131,7 +131,7 @@ def strip(pks: Iterable[UUID], now: datetime, *, names: bool) -> list[UUID]:
     return list(found)
 
 
-def deletable(renders: RenderQueries) -> RenderQueries:
+def deletable(renders: RenderQuerySet) -> RenderQuerySet:
     """Those that nothing needs: without them, nothing is billed twice and nobody misses them.
 
     A reference, and a retry, keeps a second render from being made. What the tables of a project
@@ -172,7 +172,7 @@ def delete(pks: Iterable[UUID]) -> tuple[int, int]:
     return len(gone), events
 
 
-def _locked(renders: RenderQueries, *, no_key: bool = False) -> Any:
+def _locked(renders: RenderQuerySet, *, no_key: bool = False) -> Any:
     """Those that nobody holds: whoever waits, with others in hand, can end in a deadlock."""
     skips = connection.features.has_select_for_update_skip_locked
     return renders.order_by().select_for_update(skip_locked=skips, no_key=no_key and skips)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from renders.conf import conf
 from renders.models import ApiRequest, Draft, RenderEvent, RenderJob, WebhookEvent
 from renders.models.drafts import KEPT
-from renders.queries import OVER, RenderQueries
+from renders.models.querysets import OVER, RenderQuerySet
 from renders.removal import deletable, unmissed
 from renders.states import Status
 
@@ -69,17 +69,17 @@ class Old:
             if days
         ]
 
-    def renders(self) -> RenderQueries:
+    def renders(self) -> RenderQuerySet:
         """All whose time is up."""
         where = NOTHING
         for part in self.parts:
             where |= part
         return RenderJob.objects.filter(where).order_by()
 
-    def deletable(self) -> list[RenderQueries]:
+    def deletable(self) -> list[RenderQuerySet]:
         """Those of them that can go, a level of retries in each: once the originals are deleted,
         their retries are retries no longer."""
-        levels: list[RenderQueries] = []
+        levels: list[RenderQuerySet] = []
         level = deletable(self.renders())
         while level.exists():
             levels.append(level)
@@ -87,14 +87,14 @@ class Old:
             level = found.filter(retry_of__in=level.values("pk"))
         return levels
 
-    def to_strip(self) -> RenderQueries:
+    def to_strip(self) -> RenderQuerySet:
         """Of the others, those that are more than a line of the bill."""
         rest = self.renders().filter(erased_at=None)
         for level in self.deletable():
             rest = rest.filter(~is_in(level))
         return rest
 
-    def with_media(self) -> RenderQueries:
+    def with_media(self) -> RenderQuerySet:
         """Kept, but not their pictures and clips."""
         if not self.ages.media:
             return RenderJob.objects.none()
@@ -143,12 +143,12 @@ class Old:
         return self.now - timedelta(days=days)
 
 
-def is_in(renders: RenderQueries, key: str = "pk") -> Exists:
+def is_in(renders: RenderQuerySet, key: str = "pk") -> Exists:
     """Whether a row's render is among these: as a join, however many they are."""
     return Exists(renders.filter(pk=OuterRef(key)))
 
 
-def walk(renders: RenderQueries, batch: int, by: str = "finished_at") -> Iterator[list[UUID]]:
+def walk(renders: RenderQuerySet, batch: int, by: str = "finished_at") -> Iterator[list[UUID]]:
     """The keys of these, the oldest first, batch by batch; what is left behind is not met again."""
     rest = renders.order_by(by, "pk")
     while found := list(rest.values_list(by, "pk")[:batch]):

@@ -24,16 +24,16 @@ from renders import (
     submission,
     sweep,
     tallies,
+    transitions,
 )
 from renders.conf import conf
-from renders.connections import Clients
 from renders.crew import Crew
 from renders.due import TableQueue
 from renders.lease import Unshared
-from renders.models import RenderJob
 from renders.outages import DATABASE_FAILS, in_words
 from renders.reader import Reader
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Runner:
                 (self._savers if step.do == "media" else self._workers).put(step)
         # Others who look for what stopped shall leave it to us.
         if ours := [step.render_id for step in steps if step.do in {"finish", "media"}]:
-            RenderJob.objects.mark_swept(ours, timezone.now())
+            transitions.mark_swept(ours, timezone.now())
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -151,7 +151,7 @@ class Runner:
             return submission.send(claim, self._sume)
         if step.do == "cancel":
             return cancellation.cancel(step.render_id, self._sume)
-        RenderJob.objects.mark_swept([step.render_id], timezone.now())  # it may have waited
+        transitions.mark_swept([step.render_id], timezone.now())  # it may have waited
         if step.do == "media":
             return saving.save(step.render_id, self._sume, Unshared())
         return finishing.finish(step.render_id, self._sume, Unshared())

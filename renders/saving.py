@@ -15,15 +15,15 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import counting, late_media, log_context, media
+from renders import counting, late_media, log_context, media, transitions
 from renders.conf import conf
-from renders.connections import Clients
 from renders.fetching import Tried, attempt, clear_away
 from renders.holding import holding
 from renders.lease import Leases
 from renders.models import RenderJob
 from renders.pacing import back_off
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def _save(render_id: UUID, sume: Clients) -> list[Step]:
     artifacts = render.artifacts
     begun = artifacts[index].get("begun", 0)  # tries that nobody has noted the end of
     artifacts[index]["begun"] = begun + 1
-    if not RenderJob.objects.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
+    if not transitions.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
         return []
     if begun >= media.TRIES:
         return _failed(render, index, Tried(words=media.killed(begun)), given_up=True)
@@ -69,7 +69,7 @@ def _save(render_id: UUID, sume: Clients) -> list[Step]:
     steps = _note(render, index, None, tried.links, facts)
     if steps is None:
         # Handled meanwhile without this file, which is still welcome.
-        RenderJob.objects.end_late_try(render_id, index, None, now, None, **facts)
+        transitions.end_late_try(render_id, index, None, now, None, **facts)
     clear_away(render, index, tried.saved.names)
     return steps or []
 
@@ -109,6 +109,6 @@ def _note(
     failures = artifacts[following].get("failures", 0) if following is not None else 0
     wait = wait_after(failures) if failures else 0.0
     due = timezone.now() + timedelta(seconds=wait)
-    if not RenderJob.objects.keep_artifact(render.pk, index, due, event, links=links, **facts):
+    if not transitions.keep_artifact(render.pk, index, due, event, links=links, **facts):
         return None
     return [Step("finish" if following is None else "media", render.pk, wait)]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from celery import current_app
 from django.db import DatabaseError, InterfaceError, connection
 from kombu.exceptions import OperationalError
 
@@ -39,27 +40,28 @@ def follow(steps: Iterable[Step]) -> None:
 
 def tick_again(chain: str, after: float = 0.0, token: str | None = None) -> None:
     """Have a tick follow; without a token, one that begins the chain if none of it lives."""
-    from renders.tasks import poll_due
-
     try:
-        poll_due.apply_async([chain, *([token] if token else [])], countdown=after or None)
+        task("poll_due").apply_async([chain, *([token] if token else [])], countdown=after or None)
     except (OperationalError, OSError) as error:
         logger.warning("Broker unreachable (%s): no tick until the sweep.", type(error).__name__)
 
 
+def task(name: str) -> Any:
+    """One of this app's tasks, by its name: they say what follows through this module."""
+    return current_app.tasks[f"renders.tasks.{name}"]
+
+
 def task_of(step: Step) -> tuple[Any, list[str]]:
     """The task that takes a step, and its arguments."""
-    from renders import tasks  # here, since tasks say what follows through this module
-
-    task = tasks.save_media if step.do == "media" else getattr(tasks, f"{step.do}_render")
-    return task, [str(step.render_id), *([step.token] if step.token else [])]
+    name = "save_media" if step.do == "media" else f"{step.do}_render"
+    return task(name), [str(step.render_id), *([step.token] if step.token else [])]
 
 
 def _send(step: Step) -> bool:
     """Whether the broker took the message."""
-    task, args = task_of(step)
+    taking, args = task_of(step)
     try:
-        task.apply_async(args, countdown=step.after or None)
+        taking.apply_async(args, countdown=step.after or None)
     except (OperationalError, OSError) as error:
         with log_context.about(render=step.render_id):
             logger.warning(

@@ -24,6 +24,7 @@ from renders import (
     references,
     scheduling,
     submit_deadline,
+    transitions,
     turns,
     waiting_limit,
     workspaces,
@@ -225,13 +226,13 @@ def cancel_render(render: RenderJob) -> bool:
     row shows `cancel_requested_at` until Sume's answer is known.
     """
     now = timezone.now()
-    if RenderJob.objects.cancel_unsent(render.pk, now):
+    if transitions.cancel_unsent(render.pk, now):
         _on_commit(Step("finish", render.pk))
         asked = True
     else:
-        asked = RenderJob.objects.request_cancel(render.pk, now)
+        asked = transitions.request_cancel(render.pk, now)
         # Meanwhile it may have been put back, certainly unsent.
-        unsent = asked and RenderJob.objects.cancel_unsent(render.pk, now, asked=True)
+        unsent = asked and transitions.cancel_unsent(render.pk, now, asked=True)
         if asked:
             _on_commit(Step("finish" if unsent else "cancel", render.pk))
     render.refresh_from_db()
@@ -310,7 +311,7 @@ def resend_render(render: RenderJob) -> bool:
         again = (
             rows.first() is not None
             and RenderJob.objects.resendable().filter(pk=render.pk).exists()
-            and RenderJob.objects.resend(render.pk, timezone.now())
+            and transitions.resend(render.pk, timezone.now())
         )
         if again:
             _on_commit(Step("submit", render.pk))
@@ -329,7 +330,7 @@ def store_media(render: RenderJob) -> bool:
     asked = False
     if conf.SAVE_MEDIA:
         with transaction.atomic():
-            asked = RenderJob.objects.ask_media(
+            asked = transitions.ask_media(
                 render.pk, timezone.now(), conf.media_seconds, media.TRIES, media.MOST
             )
             if asked:
@@ -367,7 +368,7 @@ def resume_sending(workspace: str) -> None:
     submit_deadline.note(workspace, timezone.now())
     gate.resume(workspace)
     submit_deadline.note(workspace, timezone.now())
-    RenderJob.objects.recall(workspace)
+    transitions.recall(workspace)
     _on_commit(*claims.next_in_line(workspace))
 
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from renders.bodies import takes_model
 from renders.exceptions import InvalidRender
 from renders.inputs import KEYS, merge, place
 from renders.layouts import Fault, Layout, lines_of
-from renders.states import Kind
+from renders.states import Kind, takes_model
 from renders.validation import clean_request, request_errors
 
 MAX_RENDERS = 50_000

@@ -18,13 +18,15 @@ from django.db.models import Count, Q, Sum
 from renders import prices, workspaces
 from renders.exceptions import Closed
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import IN_FLIGHT, Status
 from renders.workspaces import MICROS, Workspace
 
 CODE = "budget_spent"
 # Failed or canceled, but not free: Sume captured the money, or the cost is unknown.
 NOT_FREE = Q(status__in=[Status.FAILED, Status.CANCELED]) & ~Q(cost_usd_micros=0)
+# A budget is low once this part of it is spent.
+LOW = 0.8
 # A quick look, by those who hold no lock, may be so old.
 LOOK_SECONDS = 2.0
 # What ended more than an hour ago hardly changes any more: its sum may be so old.
@@ -99,6 +101,11 @@ def closed(workspace: Workspace, now: datetime) -> Closed | None:
     if not workspace.budget_usd_micros:
         return None
     return _shut(workspace, about_spent(workspace, now), now)
+
+
+def is_low(left: int, budget: int) -> bool:
+    """Whether most of a budget is spent."""
+    return budget - left >= LOW * budget
 
 
 def _look(workspace: Workspace, now: datetime, seconds: float) -> int:
@@ -178,20 +185,24 @@ def counted(now: datetime) -> Q:
     return made & Q(workspace__in=names, finished_at__gte=_month(now))
 
 
-def _spent(rows: RenderQueries, whose: tuple[Any, ...], workspace: Workspace, now: datetime) -> int:
+def _spent(
+    rows: RenderQuerySet, whose: tuple[Any, ...], workspace: Workspace, now: datetime
+) -> int:
     rows = rows.filter(workspace=workspace.name).order_by()
     # What ends in between is counted twice rather than never.
     return _under_way(rows, workspace) + _ended(rows, whose, workspace, now)
 
 
-def _under_way(rows: RenderQueries, workspace: Workspace) -> int:
+def _under_way(rows: RenderQuerySet, workspace: Workspace) -> int:
     """By their prices: what is with Sume, or may be."""
     # In one statement: none moves from one part to another meanwhile.
     unsure = Q(status=Status.PENDING, outcome_unknown_at__isnull=False)
     return _priced(rows.filter(Q(status__in=IN_FLIGHT) | unsure), workspace)
 
 
-def _ended(rows: RenderQueries, whose: tuple[Any, ...], workspace: Workspace, now: datetime) -> int:
+def _ended(
+    rows: RenderQuerySet, whose: tuple[Any, ...], workspace: Workspace, now: datetime
+) -> int:
     month = _month(now)
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # Who ended one may write it down a while later.
@@ -202,14 +213,14 @@ def _ended(rows: RenderQueries, whose: tuple[Any, ...], workspace: Workspace, no
     return earlier + _costs(rows.filter(finished_at__gte=lately), workspace)
 
 
-def _costs(ended: RenderQueries, workspace: Workspace) -> int:
+def _costs(ended: RenderQuerySet, workspace: Workspace) -> int:
     """What ended renders cost; what failed without a cost is not known to be free."""
     ended = ended.exclude(cost_usd_micros=0)
     known = ended.aggregate(cost=Sum("cost_usd_micros"))["cost"]
     return int(known or 0) + _priced(ended.filter(cost_usd_micros__isnull=True), workspace)
 
 
-def _priced(rows: RenderQueries, workspace: Workspace) -> int:
+def _priced(rows: RenderQuerySet, workspace: Workspace) -> int:
     """What these cost about, by their prices."""
     sorts = rows.values_list("kind", "model").annotate(number=Count("pk"))
     return sum(prices.assumed(workspace, kind, model) * number for kind, model, number in sorts)

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from renders import allowances, gate, loads, spending, workspaces
+from renders import gate, loads, spending, workspaces
 from renders.conf import conf
 from renders.exceptions import Closed, UnknownWorkspace
-from renders.models import Gate, RenderJob
+from renders.models import Gate, RenderEvent, RenderJob
 from renders.models.gates import key_of
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import Sort, Status
 
 
@@ -59,7 +59,7 @@ class Figures:
     @property
     def is_low(self) -> bool:
         """Whether most of the month's budget is spent."""
-        return self.spent is not None and allowances.is_low(self.left, self.budget)
+        return self.spent is not None and spending.is_low(self.left, self.budget)
 
 
 def all_gates() -> dict[str, list[GateStanding]]:
@@ -131,7 +131,7 @@ def figures(workspace: str) -> Figures:
     limits, row = workspaces.find(workspace), gate.row_of(workspace, Sort.WRITES)
     theirs = RenderJob.objects.filter(workspace=workspace)
     most = limits.writes_per_minute if limits else 0
-    minute = RenderJob.objects.writes_around(now, 60, workspace)
+    minute = RenderEvent.objects.writes_around(now, 60, workspace)
     return Figures(
         waiting=theirs.in_line().count(),
         in_flight=loads.in_flight(workspace, now),
@@ -148,7 +148,7 @@ def figures(workspace: str) -> Figures:
     )
 
 
-def overdue(renders: RenderQueries) -> RenderQueries:
+def overdue(renders: RenderQuerySet) -> RenderQuerySet:
     """Those of the renders that Sume should have ended long ago."""
     hours = conf.OVERDUE_HOURS
     late = renders.overdue(timezone.now() - timedelta(hours=hours))

@@ -1,4 +1,4 @@
-"""What a process does before it begins: refuse unsafe settings, and say where renders go."""
+"""What a process does before it begins: refuse unsafe settings."""
 
 import logging
 
@@ -6,7 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
 
-from renders.destination import Billing, destinations
+# Whoever writes an entry point of his own needs both.
+from renders.destination import say_where_renders_go as say_where_renders_go
 
 logger = logging.getLogger(__name__)
 WHAT_TO_DO = (
@@ -31,24 +32,6 @@ def refuse_unsafe_settings() -> None:
         )
     for message in found:
         logger.warning(_told(message))
-
-
-def say_where_renders_go() -> None:
-    """Log one line with each host that renders are sent to, and whether it bills.
-
-    It is a warning if that is a surprise: a bill in debug mode, or anything but Sume outside it.
-    It is one too where INFO is not logged (the default of Celery and Django), to be seen at all.
-    """
-    try:
-        known = destinations()
-    except ImproperlyConfigured as error:
-        logger.warning("Where renders go is unknown: %s", error)
-        return
-    expected = Billing.STAND_IN if settings.DEBUG else Billing.BILLED
-    surprising = any(one.has_key and one.billing is not expected for one in known)
-    seen = logger.isEnabledFor(logging.INFO)
-    level = logging.INFO if seen and not surprising else logging.WARNING
-    logger.log(level, "%s", " ".join(one.sentence for one in known))
 
 
 def _told(message: CheckMessage) -> str:

@@ -16,8 +16,13 @@ class Kind(models.TextChoices):
     """A clip in which an avatar speaks or acts."""
 
 
+def takes_model(kind: str) -> bool:
+    """Whether a model is named for it; true of a kind that only another release knows."""
+    return kind not in {Kind.AVATAR, Kind.AVATAR_VIDEO}
+
+
 class Status(models.TextChoices):
-    """Where a render stands. Written by `renders.sending` and `renders.querysets` alone."""
+    """Where a render stands. Written by `renders.transitions` alone."""
 
     PENDING = "pending", "Pending"
     """Stored, waiting for its turn to be sent to Sume (again)."""
@@ -59,6 +64,12 @@ BACK_IN_LINE = "back in line"
 SENDING = "sending"
 CANCELING = "asking Sume to cancel"
 WRITES = (SENDING, CANCELING)
+
+# The workspace of renders that name none.
+DEFAULT_WORKSPACE = "default"
+
+# The model of renders that name none.
+AUTO = "sume/auto"
 
 # Whose a reference is: the site's own code's, `door:<user id>`, or that of a row which a release
 # stored that knew no scopes.

@@ -23,12 +23,13 @@ from renders import (
     gate,
     log_context,
     signals,
+    transitions,
     workspaces,
 )
+from renders.bodies import canonical
 from renders.claims import Claim
 from renders.client import SumeClient
 from renders.conf import conf
-from renders.connections import Clients
 from renders.exceptions import (
     BackOff,
     KeyTaken,
@@ -39,10 +40,10 @@ from renders.exceptions import (
 )
 from renders.models import RenderJob, WebhookEvent
 from renders.pacing import back_off, clamp
-from renders.references import canonical
 from renders.replies import Accepted
 from renders.states import Kind, Sort, Status
 from renders.steps import Step
+from renders.sume.clients import Clients
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def submit(render_id: UUID, sume: Clients) -> list[Step]:
 
 def begin(render_id: UUID) -> Claim:
     """Claim what is to be sent; its steps are to be taken at once, then it is to be sent."""
-    if RenderJob.objects.cancel_unsent(render_id, timezone.now(), asked=True):
+    if transitions.cancel_unsent(render_id, timezone.now(), asked=True):
         # Canceled since, and Sume holds nothing.
         claim = claims.claim(render_id)  # the message says as well that somebody's turn has come
         return replace(claim, steps=[Step("finish", render_id), *claim.steps])
@@ -136,7 +137,7 @@ def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
         if by_webhook:
             address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
             fields |= {"mode": "webhook", "webhook_url": address}
-        RenderJob.objects.freeze_request(
+        transitions.freeze_request(
             render_id,
             claimed_at,
             bodies.SHAPES[Kind(render.kind)].path,
@@ -163,7 +164,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
         "hit": accepted.idempotency_hit,
         "next_poll_at": now + timedelta(seconds=delay),
     }
-    won = RenderJob.objects.record_submitted(render.pk, now, **facts)
+    won = transitions.record_submitted(render.pk, now, **facts)
     if not won and not _known_after_all(render.pk, now, facts):
         _unclaimed(render.pk, accepted.job_id)
         return []
@@ -195,8 +196,8 @@ def _known_after_all(render_id: UUID, now: datetime, facts: dict[str, Any]) -> b
         unknown = RenderJob.objects.resendable().filter(pk=render_id).exists()
         return (
             unknown
-            and RenderJob.objects.resend(render_id, now)
-            and RenderJob.objects.record_submitted(render_id, now, **facts)
+            and transitions.resend(render_id, now)
+            and transitions.record_submitted(render_id, now, **facts)
         )
 
 
@@ -204,7 +205,7 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
     """The answer came after another worker's. Same key, same job: nothing is owed."""
     if not RenderJob.objects.filter(pk=render_id, sume_job_id=job_id).exists():
         logger.error("Render %s has ended, yet Sume holds job %s for it.", render_id, job_id)
-        RenderJob.objects.log(render_id, "late answer", f"Sume holds job {job_id} for it.")
+        transitions.log(render_id, "late answer", f"Sume holds job {job_id} for it.")
 
 
 def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
@@ -223,7 +224,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
     # Whatever a server says that fails in the middle: it may have taken the job before.
     unknown = isinstance(error, OutcomeUnknown) or error.status >= 500
-    won = RenderJob.objects.release(
+    won = transitions.release(
         render.pk,
         claim.at,
         not_before=now + timedelta(seconds=wait),
@@ -231,7 +232,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
         message=str(error),
         unknown_at=now if unknown else None,
     )
-    if won and RenderJob.objects.cancel_unsent(render.pk, now, asked=True):
+    if won and transitions.cancel_unsent(render.pk, now, asked=True):
         return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
     # Later than that, the message that waits for the end of the pause comes first.
     return [Step("submit", render.pk, min(wait, LONGEST_MESSAGE_SECONDS))] if won else []
@@ -240,9 +241,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
 def _unsent(pk: UUID, claim: Claim) -> list[Step]:
     """Put back one that the gate closed before: nothing was sent."""
     message = "The gate closed before it was sent."
-    RenderJob.objects.release(
-        pk, claim.at, not_before=timezone.now(), code="not_sent", message=message
-    )
+    transitions.release(pk, claim.at, not_before=timezone.now(), code="not_sent", message=message)
     return []
 
 
@@ -253,9 +252,7 @@ def _unsendable(pk: UUID, claim: Claim, error: bodies.BadField) -> list[Step]:
         f"{error.field}: {error} It was not sent, and nothing was billed. Make a new render with "
         "this corrected."
     )
-    won = RenderJob.objects.refuse(
-        pk, claim.at, timezone.now(), code="invalid_request", message=words
-    )
+    won = transitions.refuse(pk, claim.at, timezone.now(), code="invalid_request", message=words)
     return [Step("finish", pk)] if won else []
 
 
@@ -263,7 +260,7 @@ def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
     if claim.probe:
         gate.passed(claim.workspace, Sort.WRITES)  # it was this request, not the key
-    won = RenderJob.objects.refuse(
+    won = transitions.refuse(
         render.pk,
         claim.at,
         timezone.now(),

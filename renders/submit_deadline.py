@@ -12,7 +12,7 @@ from django.db import transaction
 from renders import gate, spending, workspaces
 from renders.conf import conf
 from renders.models import Gate
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import Sort
 
 # Most standstills that are kept: before that, the two oldest become one.
@@ -42,13 +42,13 @@ def note(workspace: str, now: datetime) -> None:
         row.save(update_fields=["standstills"])
 
 
-def expired(rows: RenderQueries, row: Gate | None, now: datetime) -> RenderQueries:
+def expired(rows: RenderQuerySet, row: Gate | None, now: datetime) -> RenderQuerySet:
     """Those of one workspace that have waited for too long, by its gate's row."""
     limits = _limits(row, now)
     return rows.expired(*limits) if limits else rows.none()
 
 
-def unexpired(rows: RenderQueries, row: Gate | None, now: datetime) -> RenderQueries:
+def unexpired(rows: RenderQuerySet, row: Gate | None, now: datetime) -> RenderQuerySet:
     """Those of one workspace that have time left, by its gate's row."""
     limits = _limits(row, now)
     return rows.unexpired(*limits) if limits else rows

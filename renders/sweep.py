@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from renders import claims, counting, gate, over_budget, submit_deadline, workspaces
+from renders import claims, counting, gate, over_budget, submit_deadline, transitions, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import Sort
 from renders.steps import Step
 
@@ -43,19 +43,23 @@ def sweep() -> list[Step]:
     reaped = [
         pk
         for pk in renders.stuck_submitting(now, conf.REAP_AFTER_SECONDS).pks(batch)
-        if renders.reap(pk, now, conf.REAP_AFTER_SECONDS)
+        if transitions.reap(pk, now, conf.REAP_AFTER_SECONDS)
     ]
     canceled = [
-        pk for pk in renders.withdrawn().pks(batch) if renders.cancel_unsent(pk, now, asked=True)
+        pk
+        for pk in renders.withdrawn().pks(batch)
+        if transitions.cancel_unsent(pk, now, asked=True)
     ]
     for workspace in workspaces.names():
         if gate.try_new_key(workspace):
-            renders.recall(workspace)  # what was refused waits for the end of that pause
+            transitions.recall(workspace)  # what was refused waits for the end of that pause
     given_up: list[UUID] = []
     unsent: list[UUID] = []
     for workspace in renders.waiting().their_workspaces():
         given_up += [
-            pk for pk in _expired(renders, workspace, now).pks(batch) if renders.give_up(pk, now)
+            pk
+            for pk in _expired(renders, workspace, now).pks(batch)
+            if transitions.give_up(pk, now)
         ]
         if not claims.closed(workspace, now):
             returned = over_budget.take_back(workspace, now)
@@ -71,7 +75,7 @@ def sweep() -> list[Step]:
     )
     # No message lives as long as these wait, so all of them are found here.
     unstored = _unstored(renders, now).not_swept_since(before).pks(batch)
-    renders.mark_swept([*unpolled, *unfinished, *unstored], now)
+    transitions.mark_swept([*unpolled, *unfinished, *unstored], now)
 
     found = {
         "taken from dead workers": reaped,
@@ -98,7 +102,7 @@ def sweep() -> list[Step]:
     ]
 
 
-def _unstored(renders: RenderQueries, now: datetime) -> RenderQueries:
+def _unstored(renders: RenderQuerySet, now: datetime) -> RenderQuerySet:
     # The backlog of the scheduler `database` finds them first.
     if not conf.SAVE_MEDIA or conf.SCHEDULER == "database":
         return renders.none()
@@ -110,7 +114,7 @@ def _read_now(now: datetime) -> list[str]:
     return [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
 
 
-def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQueries:
+def _unpolled(renders: RenderQuerySet, now: datetime, grace: float) -> RenderQuerySet:
     late = renders.late(now, grace)
     # The scheduler `database` reads what the table says is due; in a pause nobody reads.
     if conf.SCHEDULER == "database":
@@ -118,7 +122,7 @@ def _unpolled(renders: RenderQueries, now: datetime, grace: float) -> RenderQuer
     return late.filter(workspace__in=_read_now(now))
 
 
-def _expired(renders: RenderQueries, workspace: str, now: datetime) -> RenderQueries:
+def _expired(renders: RenderQuerySet, workspace: str, now: datetime) -> RenderQuerySet:
     """What was not sent in time. Not what waits for the settings: nothing fails for them."""
     submit_deadline.note(workspace, now)
     theirs = renders.filter(workspace=workspace)

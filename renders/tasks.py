@@ -17,6 +17,7 @@ from celery.signals import beat_init, celeryd_after_setup, task_postrun, task_pr
 from renders import (
     beat_sign,  # noqa: F401 (beat imports tasks, and listens by this)
     cancellation,
+    destination,
     finishing,
     log_context,
     polling,
@@ -24,7 +25,6 @@ from renders import (
     pulse,
     saving,
     scheduling,
-    starting,
     submission,
     sweep,
     tallies,
@@ -33,8 +33,9 @@ from renders import (
     worker_clock,  # noqa: F401 (as with beat's sign, for workers)
 )
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls, sume
+from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls
 from renders.steps import Step
+from renders.sume.clients import sume
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ _begun: dict[str, Any] = {}
 @beat_init.connect
 def say_where_renders_go(**kwargs: Any) -> None:
     """A worker and beat say it once their logs are set up, before the first task."""
-    starting.say_where_renders_go()
+    destination.say_where_renders_go()
 
 
 @task_prerun.connect

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, poll_leases, polls, sume, tick_leases
+from renders.connections import REDIS_DOWN, poll_leases, polls, tick_leases
 from renders.due import SetQueue
 from renders.outages import DATABASE_FAILS, in_words
 from renders.reader import Reader
 from renders.steps import Step
+from renders.sume.clients import sume
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 
 
 def give(renders: Sequence[RenderJob]) -> None:
@@ -39,7 +39,7 @@ def give_again(pks: Iterable[UUID]) -> None:
     RenderJob.objects.bulk_update(renders, ["turn"])
 
 
-def _last_tag(level: RenderQueries, user: Any) -> int:
+def _last_tag(level: RenderQuerySet, user: Any) -> int:
     """The later of the user's last tag and the one that the line has come to, which was claimed
     last; 0 where the line is new.
 
@@ -54,6 +54,6 @@ def _last_tag(level: RenderQueries, user: Any) -> int:
     return max(last, claimed, passed)
 
 
-def _first_tag(rows: RenderQueries, default: int) -> int:
+def _first_tag(rows: RenderQuerySet, default: int) -> int:
     tag = rows.filter(turn__isnull=False).values_list("turn", flat=True).first()
     return default if tag is None else tag

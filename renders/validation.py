@@ -9,11 +9,10 @@ from renders import bodies, workspaces
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.hiding import ERASED
-from renders.states import Kind
+from renders.states import AUTO, Kind, takes_model
 
 REQUEST_FIELDS = ("prompt", "kind", "model", "params", "priority", "reference")
 WORKSPACE_FIELD = "workspace"
-AUTO = "sume/auto"
 SAY_WHAT = {
     Kind.IMAGE: "Say what the picture or clip should show.",
     Kind.VIDEO: "Say what the picture or clip should show.",
@@ -105,7 +104,7 @@ def _kind(kind: Any) -> Kind:
 
 def _model(model: Any, kind: Kind) -> str:
     """Empty for a kind that has none."""
-    if not bodies.takes_model(kind):
+    if not takes_model(kind):
         if model not in (None, "", AUTO):
             words = f"Kind {kind} takes no model; leave it out."
             raise InvalidRender("model", words)

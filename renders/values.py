@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from renders.addresses import read_private
-from renders.bodies import takes_model
 from renders.hiding import Hidden
 from renders.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, read
-from renders.states import Kind
+from renders.states import DEFAULT_WORKSPACE, Kind, takes_model
 
 # Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
@@ -20,7 +19,6 @@ PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 
 SHORTEST_TOKEN = 16
 # What a workspace may be called: its name stands in addresses, keys and names of variables.
 WORKSPACE = re.compile(r"[a-z0-9-]{1,40}")
-DEFAULT_WORKSPACE = "default"
 SCHEDULERS = ("countdown", "sortedset", "database")
 MARKS = "a password's / # ? @ are written %2F %23 %3F %40"
 NEEDED = {

@@ -14,7 +14,7 @@ from renders.conf import conf
 from renders.exceptions import UnknownWorkspace
 from renders.hiding import Hidden
 from renders.secrets_file import Secrets, secrets_file
-from renders.values import DEFAULT_WORKSPACE as DEFAULT
+from renders.states import DEFAULT_WORKSPACE as DEFAULT
 from renders.values import PLANS
 
 READS_PER_WRITE = 40

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from renders import batches
 from renders.admin.history import note
 from renders.batches import Tally
-from renders.queries import RETRYABLE
+from renders.models.querysets import RETRYABLE
 
 
 class RenderActions(admin.ModelAdmin):

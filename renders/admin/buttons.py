@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from renders.conf import conf
 from renders.models import RenderJob
-from renders.queries import HELD, HOLDABLE
+from renders.models.querysets import HELD, HOLDABLE
 from renders.states import Status
 from renders.templatetags.render_facts import can_cancel, can_retry, lacks_media
 

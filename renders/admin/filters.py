@@ -13,7 +13,7 @@ from renders import attention, standing
 from renders.admin.summary import starts
 from renders.attention import Reason
 from renders.models import RenderJob
-from renders.queries import AWAITS_BUDGET, HELD, standing_in
+from renders.models.querysets import AWAITS_BUDGET, HELD, standing_in
 from renders.states import IN_FLIGHT, Status
 
 OVER_BUDGET = ("over_budget", "Waits for the budget")

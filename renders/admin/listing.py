@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from renders import attention
-from renders.querysets import RenderQuerySet
+from renders.models.querysets import RenderQuerySet
 from renders.titles import with_openings
 
 # Nobody reads on for longer: filters find what lies further back.

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from renders import attention, standing
 from renders.models import RenderJob
-from renders.queries import RenderQueries, sees_all
+from renders.models.querysets import RenderQuerySet, sees_all
 from renders.standing import GateStanding
 from renders.states import IN_FLIGHT, Status
 from renders.workspaces import DEFAULT
@@ -68,7 +68,7 @@ def _figure(label: str, value: int | str, query: str, *, alarming: bool = False)
     return Figure(label, shown, url, alarm=alarming and bool(value))
 
 
-def _before_today(renders: RenderQueries, since: dict[str, datetime], whose: Any) -> int:
+def _before_today(renders: RenderQuerySet, since: dict[str, datetime], whose: Any) -> int:
     """What this month cost until today, in millionths: many rows, which hardly change any more."""
     key = f"renders:spent:{whose}:{since['today'].isoformat()}"
     spent: int | None = cache.get(key)

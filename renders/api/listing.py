@@ -17,7 +17,7 @@ from django.http import QueryDict
 from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.queries import RenderQueries, standing_in
+from renders.models.querysets import RenderQuerySet, standing_in
 from renders.states import Kind, Status
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
@@ -36,7 +36,7 @@ class Listing:
     where: Q = field(default_factory=Q)
     after: tuple[datetime, UUID] | None = None
 
-    def page(self, renders: RenderQueries) -> tuple[list[RenderJob], str]:
+    def page(self, renders: RenderQuerySet) -> tuple[list[RenderJob], str]:
         """The rows, newest first, and the cursor of the next page if there is one."""
         found = renders.filter(self.where)
         if self.after:

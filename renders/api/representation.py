@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from renders.allowances import Allowance
 from renders.artifacts import media
-from renders.bodies import takes_model
 from renders.hiding import is_erased
 from renders.models import RenderJob
+from renders.states import takes_model
 
 
 def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from renders.bodies import LONGEST_SECONDS, SHAPES, WORDS_PER_SECOND, Field
 from renders.conf import conf
 from renders.field_values import FILLED, SPACE
 from renders.kinds import HELP
-from renders.states import Kind
-from renders.validation import AUTO, SAY_WHAT
+from renders.states import AUTO, Kind, takes_model
+from renders.validation import SAY_WHAT
 
 # A schema's name for each of a kind's alternatives.
 NAMES: dict[tuple[Kind, str], str] = {
@@ -69,7 +69,7 @@ def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
         "kind": kind != Kind.IMAGE,  # the default
         "prompt": "prompt" in source,
         "params": with_params,
-        "model": SHAPES[kind].takes_model and "default" not in _model(),
+        "model": takes_model(kind) and "default" not in _model(),
     }
     properties = {
         "kind": {"const": kind.value},
@@ -93,7 +93,7 @@ def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
     }
     if kind == Kind.IMAGE:
         properties["kind"]["default"] = kind.value
-    if not SHAPES[kind].takes_model:
+    if not takes_model(kind):
         del properties["model"]
     if workspaces.several():
         properties["workspace"] = WORKSPACE

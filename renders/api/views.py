@@ -7,7 +7,7 @@ from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from renders import access, allowances, services
+from renders import access, allowances, media_files, services
 from renders.api.base import ApiView
 from renders.api.document import document
 from renders.api.listing import read_listing
@@ -17,8 +17,7 @@ from renders.api.representation import represent, represent_allowance
 from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken, TooManyAtOnce
 from renders.idempotency import Created, create_once
 from renders.models import RenderJob
-from renders.queries import RenderQueries
-from renders.views import media
+from renders.models.querysets import RenderQuerySet
 
 
 class RenderList(ApiView):
@@ -146,7 +145,7 @@ class RenderArtifact(ApiView):
 
     def get(self, request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
         """A finished picture or clip; what the page's own address gives, for tokens too."""
-        return media.artifact(request, pk, index)
+        return media_files.artifact(request, access.visible(request.user, pk), index)
 
 
 class Budget(ApiView):
@@ -196,7 +195,7 @@ def _made(request: HttpRequest, created: Created, *, many: bool) -> JsonResponse
     return JsonResponse(bodies[0], status=202, headers={**headers, "Location": bodies[0]["url"]})
 
 
-def _visible(request: HttpRequest) -> RenderQueries:
+def _visible(request: HttpRequest) -> RenderQuerySet:
     return RenderJob.objects.visible_to(request.user).defer("request_body")
 
 

@@ -10,11 +10,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from renders import workspaces
-from renders.bodies import SHAPES
 from renders.conf import conf
 from renders.hosts import host_of, is_inner
 from renders.secrets_file import secrets_file
-from renders.states import Kind
+from renders.states import Kind, takes_model
 
 
 def faults() -> list[CheckMessage]:
@@ -81,7 +80,7 @@ def _price_faults(workspace: workspaces.Workspace) -> Iterator[CheckMessage]:
     loose = [
         kind.value
         for kind in Kind
-        if SHAPES[kind].takes_model
+        if takes_model(kind)
         and kind in workspace.prices
         and not any(name.startswith(f"{kind}:") for name in workspace.prices)
     ]

@@ -17,9 +17,8 @@ from renders.demo.environment import (
 )
 from renders.demo.exceptions import DemoError
 from renders.demo.processes import free_port, port_is_free
-from renders.demo.signals import StopRequests
 from renders.demo.state import StateFolder
-from renders.demo.supervisor import PORTS_TO_TRY, Server, Supervisor
+from renders.demo.supervisor import PORTS_TO_TRY, Server, StopRequests, Supervisor
 
 USER = "admin"
 PASSWORD = "admin-password"  # noqa: S105  (the name it is remembered by)

@@ -4,10 +4,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from renders.demo.exceptions import DemoError
 from renders.demo.processes import Child, free_port, port_answers, stop_all, wait_until
-from renders.demo.signals import StopRequests
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 12.0
@@ -15,6 +15,17 @@ RESTARTS = 5  # in RESTART_WINDOW seconds; more is a fault that restarting does 
 RESTART_WINDOW = 60.0
 PORTS_TO_TRY = 3
 PORT_IN_USE = "in use"
+
+
+class StopRequests(Protocol):
+    """What people have asked for, by Ctrl-C or otherwise, while the demo runs."""
+
+    @property
+    def forced(self) -> bool:
+        """Whether they asked twice: everything is to end at once."""
+
+    def check(self) -> None:
+        """Raise `Interrupted` once they have asked."""
 
 
 class Supervisor:

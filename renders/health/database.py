@@ -3,10 +3,8 @@
 import time
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
@@ -14,29 +12,11 @@ from django.utils import timezone
 from renders.health import clocks
 from renders.health.findings import Finding
 from renders.models import Heartbeat
+from renders.outages import connection
 
-# A connection to PostgreSQL that is lost without a word is noticed after some ten seconds, so
-# that whoever waits for it does not wait for ever.
-IMPATIENT = {
-    "connect_timeout": 3,
-    "tcp_user_timeout": 5000,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-}
 SHOWN = 5
 # Sessions that ended so long ago, and how many of them are worth a word.
 OLD_DAYS, MANY = 30, 10_000
-
-
-def connection() -> Any:
-    """This thread's connection; one that is still to be made will not wait for ever."""
-    own = connections[DEFAULT_DB_ALIAS]
-    if own.connection is None and own.vendor == "postgresql":
-        options = {**own.settings_dict.get("OPTIONS", {}), **IMPATIENT}
-        options.pop("pool", None)  # its connections would be as patient as the others
-        own.settings_dict = {**own.settings_dict, "OPTIONS": options}
-    return own
 
 
 def answers() -> list[Finding]:

@@ -10,7 +10,7 @@ from renders.attention import Reason
 from renders.conf import conf
 from renders.health.findings import Finding
 from renders.health.work import counted, patience
-from renders.models import RenderJob, WebhookEvent
+from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.standing import GateStanding
 
 CODES = {
@@ -57,7 +57,7 @@ def _sends(workspace: str, writes: GateStanding, now: datetime) -> Finding:
     waiting = 0 if writes.closed else claims.line(workspace, now).waiting_since(since).count()
     if not waiting or full or figures.capacity == 0:
         return Finding(f"{counted(figures.waiting, 'render')} to be sent.")
-    if RenderJob.objects.writes_around(now, longest, workspace).exists():
+    if RenderEvent.objects.writes_around(now, longest, workspace).exists():
         return Finding(f"{counted(figures.waiting, 'render')} to be sent, one after the other.")
     said = f"{counted(waiting, 'render')} could be sent, and for {longest:.0f} s nothing was."
     return Finding(said, "sends-nothing")

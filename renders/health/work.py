@@ -7,7 +7,7 @@ from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from renders import allowances, pulse, spending, standing, workspaces
+from renders import pulse, spending, standing, workspaces
 from renders.conf import conf
 from renders.health.findings import Finding, Level
 from renders.models import Heartbeat, RenderJob
@@ -103,7 +103,7 @@ def budgets() -> list[Finding]:
     limited = [one for one in workspaces.every() if one.budget_usd_micros]
     for one in limited:
         left = spending.about_left(one, now) or 0
-        if allowances.is_low(left, one.budget_usd_micros):
+        if spending.is_low(left, one.budget_usd_micros):
             whose = f"{one.name}: " if workspaces.several() else ""
             rest = f"{spending.usd(left)} of {spending.usd(one.budget_usd_micros)}"
             found.append(Finding(f"{whose}{rest} is left this month.", "budget-low"))

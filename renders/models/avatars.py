@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from renders.values import DEFAULT_WORKSPACE
+from renders.states import DEFAULT_WORKSPACE
 
 
 class Avatar(models.Model):

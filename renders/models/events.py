@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from renders.models.jobs import RenderJob
+from renders.models.querysets import EventQuerySet
 from renders.states import WRITES
 
 
@@ -15,6 +16,8 @@ class RenderEvent(models.Model):
     at = models.DateTimeField(default=timezone.now)
     what = models.CharField(max_length=40)
     detail = models.CharField(max_length=500, blank=True)
+
+    objects = EventQuerySet.as_manager()
 
     class Meta:
         ordering = ["at", "id"]

@@ -3,8 +3,7 @@
 from django.conf import settings
 from django.db import models
 
-from renders.states import Sort
-from renders.values import DEFAULT_WORKSPACE
+from renders.states import DEFAULT_WORKSPACE, Sort
 
 
 def key_of(workspace: str, sort: Sort) -> str:

@@ -6,8 +6,7 @@ What waits, runs or is not handled is a small part of the table: its indexes hol
 from django.db import models
 from django.db.models import F, Q
 
-from renders.states import TERMINAL, Status
-from renders.values import DEFAULT_WORKSPACE
+from renders.states import DEFAULT_WORKSPACE, TERMINAL, Status
 
 INDEXES = [
     # Each workspace has a line of its own.

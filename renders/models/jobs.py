@@ -12,9 +12,8 @@ from django.utils import timezone
 from renders.fields import IdempotencyKeyField
 from renders.hiding import Link
 from renders.models.indexes import INDEXES
-from renders.querysets import RenderQuerySet
-from renders.states import CODE, TERMINAL, UNSCOPED, Kind, Status
-from renders.values import DEFAULT_WORKSPACE
+from renders.models.querysets import RenderQuerySet
+from renders.states import CODE, DEFAULT_WORKSPACE, TERMINAL, UNSCOPED, Kind, Status
 
 
 class RenderJob(models.Model):

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
-from renders.values import DEFAULT_WORKSPACE
+from renders.states import DEFAULT_WORKSPACE
 
 
 class WebhookEventQuerySet(models.QuerySet):

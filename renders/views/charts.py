@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from renders import drawing, history, standing, workspaces
 from renders.models import RenderJob
-from renders.queries import sees_all
+from renders.models.querysets import sees_all
 from renders.states import TERMINAL, Status
 from renders.templatetags.render_facts import usd
 from renders.views.policy import for_people

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_safe
 from renders import allowances
 from renders.filtering import FilterForm
 from renders.models import RenderJob
+from renders.models.querysets import sees_all
 from renders.paging import count_of, page_of
-from renders.queries import sees_all
 from renders.templatetags.render_facts import changes_soon
 from renders.titles import title_of, with_openings
 from renders.views.live import Live, for_pollers, part, place

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from renders.health import readiness
 from renders.health.findings import Part
 from renders.health.readiness import Readiness
+from renders.models.querysets import sees_all
 from renders.monitors import shows_token
-from renders.queries import sees_all
 
 
 @login_not_required

@@ -1,84 +1,24 @@
-"""The files of finished renders: the stored copies, for those who may see the render."""
+"""The files of finished renders, for those who may see the render."""
 
-from contextlib import suppress
-from pathlib import PurePosixPath
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from renders import access, ranges, thumbnails
-from renders.artifacts import media_type
-from renders.formats import IMAGES, UNKNOWN, VIDEOS
-from renders.storage import storage
-
-# What is stored came from elsewhere: it may be shown, and nothing in it may run.
-ARTIFACT_POLICY = (
-    "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
-)
+from renders import access, media_files
 
 
 @login_required
 @require_safe
 def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     """The stored file of one artifact, or the way to it where none is stored."""
-    found = _artifact(request, pk, index)
-    if found.get("file"):
-        name = f"render-{str(pk)[:8]}-{index + 1}{PurePosixPath(found['file']).suffix}"
-        etag = f'"{found["sha256"]}"' if found.get("sha256") else ""
-        with suppress(FileNotFoundError):
-            return _stored(request, found["file"], name, media_type(found), etag)
-    url = found.get("url") or ""
-    if not url.lower().startswith(("http://", "https://")):
-        raise Http404("This artifact is neither stored nor linked.")
-    try:
-        response = HttpResponseRedirect(url)
-    except ValueError:
-        raise Http404("The address of this artifact cannot be read.") from None
-    response["Cache-Control"] = "no-store"
-    response["Referrer-Policy"] = "no-referrer"
-    return response
+    return media_files.artifact(request, access.visible(request.user, pk), index)
 
 
 @login_required
 @require_safe
 def thumbnail(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     """The small picture of one artifact; where none is stored, the way to the artifact."""
-    found = _artifact(request, pk, index)
-    if found.get("thumbnail"):
-        name = f"render-{str(pk)[:8]}-{index + 1}-small.webp"
-        etag = f'"{found["sha256"]}-small"' if found.get("sha256") else ""
-        with suppress(FileNotFoundError):
-            return _stored(request, found["thumbnail"], name, thumbnails.CONTENT_TYPE, etag)
-    return redirect("renders:artifact", pk, index)
-
-
-def _artifact(request: HttpRequest, pk: UUID, index: int) -> dict[str, Any]:
-    artifacts = access.visible(request.user, pk).artifacts
-    if index >= len(artifacts):
-        raise Http404("This render has no such artifact.")
-    return artifacts[index]
-
-
-def _stored(
-    request: HttpRequest, name: str, shown_as: str, content_type: str, etag: str
-) -> HttpResponseBase:
-    response = ranges.not_modified(request, etag)
-    if response is None:
-        file = storage().open(name)
-        response = ranges.reply(request, file, file.size, etag)
-        shown = content_type in IMAGES | VIDEOS
-        response["Content-Type"] = content_type if shown else UNKNOWN
-        disposition = content_disposition_header(not shown, shown_as)
-        response["Content-Disposition"] = disposition or "attachment"
-    if etag:
-        response["ETag"] = etag
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = ARTIFACT_POLICY
-    response["Cache-Control"] = "private, max-age=86400"
-    return response
+    return media_files.thumbnail(request, access.visible(request.user, pk), index)

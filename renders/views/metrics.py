@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from renders import exposition, measuring, tallies
+from renders.models.querysets import sees_all
 from renders.monitors import shows_token
-from renders.queries import sees_all
 
 PLAIN = "text/plain; charset=utf-8"
 DOWN = "# The database does not answer.\nrenders_up 0\n"

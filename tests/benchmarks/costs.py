@@ -14,10 +14,11 @@ import redis
 from django.db import connection
 
 from renders import polling
-from renders.connections import poll_leases, polls, sume
+from renders.connections import poll_leases, polls
 from renders.due import SetQueue
 from renders.models import RenderJob
 from renders.reader import BATCH, Reader
+from renders.sume.clients import sume
 
 # The goals.
 COUNTDOWN_SQL, COUNTDOWN_REDIS, BUSY_REDIS = 2, 8, 2

@@ -7,10 +7,11 @@ from typing import Any
 from django.db.models import F
 
 from renders import finishing, gate, polling, saving, submission, sweep
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.lease import Leases
 from renders.models import Gate, RenderJob
 from renders.steps import Step
+from renders.sume.clients import sume
 
 TIMES = (
     "created_at",

@@ -11,14 +11,15 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import batches, cancellation, claims, drafts, polling, services
-from renders.connections import redis_client, sume
+from renders import batches, cancellation, claims, drafts, polling, services, transitions
+from renders.connections import redis_client
 from renders.layouts import Layout
 from renders.models import RenderEvent, RenderJob
 from renders.replies import JobStatus, SumeFault
 from renders.sandbox import Sandbox
 from renders.states import Status
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 
@@ -87,8 +88,8 @@ def test_what_is_claimed_meanwhile_is_either_sent_or_held_or_canceled() -> None:
     def others() -> int:
         """Rows in another order, as the sweep and a person's resume take them."""
         for _ in range(20):
-            RENDERS.mark_swept([render.pk for render in renders[::-1]], timezone.now())
-            RENDERS.recall("default")
+            transitions.mark_swept([render.pk for render in renders[::-1]], timezone.now())
+            transitions.recall("default")
         return 0
 
     results = at_once(

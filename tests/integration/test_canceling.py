@@ -14,11 +14,12 @@ from django.db import connection
 from django.test import Client
 
 from renders import cancellation, gate, services
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.states import TERMINAL
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 

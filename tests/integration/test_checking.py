@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import checking, services
+from renders import checking, services, transitions
 from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.models import RenderJob
@@ -129,7 +129,7 @@ def test_a_read_that_was_written_down_but_not_handed_on_is_waited_for(
     name = str(waiting.pk)
     reading = leases.acquire(name, 60)
     assert reading
-    RenderJob.objects.record_read(
+    transitions.record_read(
         waiting.pk, 0, timezone.now(), next_poll_at=timezone.now() + timedelta(seconds=60)
     )
     rest(waiting)

@@ -10,13 +10,14 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import admission, cancellation, claims, gate, services, submission
-from renders.connections import redis_client, sume
+from renders import admission, cancellation, claims, gate, services, submission, transitions
+from renders.connections import redis_client
 from renders.exceptions import BackOff
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
 from renders.steps import Step
+from renders.sume.clients import sume
 from renders.sweep import sweep
 from tests.integration import engine
 
@@ -134,9 +135,9 @@ def test_what_a_person_wants_canceled_is_not_sent_by_anybody() -> None:
     """Its cancel came while it was on its way, and then it was put back."""
     first, second = make(2)
     now = timezone.now()
-    assert RenderJob.objects.claim(first.pk, now, "default")
-    assert RenderJob.objects.request_cancel(first.pk, now)
-    assert RenderJob.objects.release(first.pk, now, not_before=now, code="x", message="wait")
+    assert transitions.claim(first.pk, now, "default")
+    assert transitions.request_cancel(first.pk, now)
+    assert transitions.release(first.pk, now, not_before=now, code="x", message="wait")
 
     assert claim(second) == [second.pk]
     assert claim(second) == []
@@ -282,7 +283,7 @@ def test_what_sume_may_hold_keeps_its_place(settings: Any, sandbox: Sandbox) -> 
     engine.submit(first)
     assert first.outcome_unknown_at
     assert claim(second) == []  # its place is taken, for all that is known
-    RenderJob.objects.recall("default")
+    transitions.recall("default")
     assert claim(second) == [first.pk]  # whose place it is may take it
 
 

@@ -49,13 +49,15 @@ from renders import (
     saving,
     services,
     submission,
+    transitions,
 )
 from renders.conf import conf
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.steps import Step
 from renders.storage import storage
+from renders.sume.clients import sume
 from renders.sweep import sweep
 from tests.effects.models import Effect
 from tests.integration import engine
@@ -383,7 +385,7 @@ def ended_without_reason(world: World, made: list[RenderJob]) -> None:
     over(world, made)
     for render in made:
         sume("default").status(render.sume_job_id)
-        RenderJob.objects.end(render.pk, 0, timezone.now(), "failed", sume_status="failed")
+        transitions.end(render.pk, 0, timezone.now(), "failed", sume_status="failed")
 
 
 def canceled_unsent(world: World, made: list[RenderJob]) -> None:
@@ -393,7 +395,7 @@ def canceled_unsent(world: World, made: list[RenderJob]) -> None:
 
 def cancel_asked(world: World, made: list[RenderJob]) -> None:
     for render in made:
-        RenderJob.objects.request_cancel(render.pk, timezone.now())
+        transitions.request_cancel(render.pk, timezone.now())
 
 
 def submitted_and_cancel_asked(world: World, made: list[RenderJob]) -> None:
@@ -557,7 +559,7 @@ class CancelAskedMeanwhile:
 
     def submit(self, path: str, body: str, key: str) -> Any:
         render = RenderJob.objects.get(idempotency_key=key)
-        RenderJob.objects.request_cancel(render.pk, timezone.now())
+        transitions.request_cancel(render.pk, timezone.now())
         return sume("default").submit(path, body, key)
 
 
@@ -591,10 +593,10 @@ def test_a_cancel_that_crosses_a_put_back_still_comes_before_the_next_sending(
     """`cancel_render` sees `submitting`; before it notes the wish, the row is pending again."""
     render = services.create_render("a red fox")
     now = timezone.now()
-    assert RenderJob.objects.claim(render.pk, now, "default")
-    assert not RenderJob.objects.cancel_unsent(render.pk, now)
-    assert RenderJob.objects.release(render.pk, now, not_before=now, code="x", message="wait")
-    assert RenderJob.objects.request_cancel(render.pk, now)
+    assert transitions.claim(render.pk, now, "default")
+    assert not transitions.cancel_unsent(render.pk, now)
+    assert transitions.release(render.pk, now, not_before=now, code="x", message="wait")
+    assert transitions.request_cancel(render.pk, now)
 
     world.repair([])
 
@@ -621,7 +623,7 @@ def test_a_worker_taken_for_dead_before_the_request_was_fixed_sends_nothing(worl
             nonlocal fixed
             fixed = RenderJob.objects.filter(pk=pk).exclude(request_body="").exists()
             if not connection.in_atomic_block:
-                RenderJob.objects.reap(pk, timezone.now() + timedelta(seconds=60), 4)
+                transitions.reap(pk, timezone.now() + timedelta(seconds=60), 4)
 
         with Statements(number, reap) as statements:
             submission.submit(render.pk, client)

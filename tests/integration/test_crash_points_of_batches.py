@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from renders import backlog, gate, services, ticks, upkeep
-from renders.connections import poll_leases, polls, sume
+from renders.connections import poll_leases, polls
 from renders.due import SetQueue, TableQueue
 from renders.models import RenderJob
 from renders.reader import Reader
 from renders.running import Runner
 from renders.steps import Step
+from renders.sume.clients import sume
 from renders.sweep import sweep
 from tests.integration import test_crash_points as points
 from tests.integration.test_crash_points import ARROWS, MOST_ROUNDS, Arrow, World, killed_before

@@ -11,12 +11,13 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import connection
 from django.utils import timezone
 
-from renders import finishing, gate, media, services
-from renders.connections import redis_client, sume
+from renders import finishing, gate, media, services, transitions
+from renders.connections import redis_client
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.signals import render_completed
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 
@@ -113,8 +114,8 @@ def test_a_result_that_cannot_be_read_yet_is_read_later(
 def test_two_failed_tries_at_once_are_followed_by_one(ended: RenderJob) -> None:
     """The count of failures fences, as the poll sequence does for reads."""
     later = timezone.now()
-    assert RenderJob.objects.postpone_finish(ended.pk, 0, later, "first")
-    assert not RenderJob.objects.postpone_finish(ended.pk, 0, later, "second")
+    assert transitions.postpone_finish(ended.pk, 0, later, "first")
+    assert not transitions.postpone_finish(ended.pk, 0, later, "second")
 
 
 def test_a_picture_that_cannot_be_had_does_not_hold_the_signal_for_ever(
@@ -199,7 +200,7 @@ def test_of_several_artifacts_each_is_kept_at_once_and_one_that_fails_holds_up_n
     finishing.finish(ended.pk, sume, engine.leases())
     ended.refresh_from_db()
     [artifact] = ended.artifacts
-    RenderJob.objects.store(ended.pk, result={"artifacts": [artifact, artifact]})
+    transitions.store(ended.pk, result={"artifacts": [artifact, artifact]})
     sandbox.faults.add("server_error", on="media", argument=500)
 
     [step] = engine.save_media(ended)
@@ -278,7 +279,7 @@ def test_a_failed_render_without_a_reason_gets_it_from_the_record(
 ) -> None:
     render = services.create_render("FAIL on purpose")
     engine.submit(render)
-    RenderJob.objects.end(render.pk, 0, timezone.now(), "failed", sume_status="failed")
+    transitions.end(render.pk, 0, timezone.now(), "failed", sume_status="failed")
     tick = threading.Event()
     while not sandbox.ledger.refunds:
         tick.wait(0.05)

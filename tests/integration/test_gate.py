@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from renders import budget, claims, gate, services
+from renders import budget, claims, gate, services, transitions
 from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import kill_group
@@ -138,7 +138,7 @@ def test_a_refused_key_costs_one_call_a_pause_and_fails_nobody(
         assert sandbox.ledger.posts.total() == calls + (calls == 4) * 3
         engine.age_gates(1000)
         redis_client().flushall()
-        RenderJob.objects.recall("default")
+        transitions.recall("default")
     for render in renders:
         render.refresh_from_db()
     assert {render.status for render in renders} == {"submitted"}
@@ -248,8 +248,8 @@ def test_of_two_postponed_copies_one_goes_on(
     known = render.next_poll_at
     assert known
     later = known + timedelta(seconds=9)
-    assert RenderJob.objects.postpone_read(render.pk, 0, known, later)
-    assert not RenderJob.objects.postpone_read(render.pk, 0, known, later)
+    assert transitions.postpone_read(render.pk, 0, known, later)
+    assert not transitions.postpone_read(render.pk, 0, known, later)
 
 
 # --- A person -------------------------------------------------------------------------------

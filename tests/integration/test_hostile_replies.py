@@ -18,8 +18,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from renders import cancellation, gate
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.models import RenderJob
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 

@@ -7,10 +7,19 @@ import pytest
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.utils import timezone
 
-from renders import attention, backlog, finishing, gate, late_media, media, removal, services
+from renders import (
+    attention,
+    backlog,
+    finishing,
+    gate,
+    late_media,
+    media,
+    removal,
+    services,
+    transitions,
+)
 from renders.attention import Reason
 from renders.conf import conf
-from renders.connections import sume
 from renders.fetching import Tried
 from renders.lease import Unshared
 from renders.models import RenderJob
@@ -19,6 +28,7 @@ from renders.saving import save
 from renders.signals import render_media_stored
 from renders.states import Sort
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 from tests.integration.test_finishing import ON_SQLITE, ended, fail  # noqa: F401 (a fixture)
@@ -483,6 +493,6 @@ def test_of_more_than_a_hundred_artifacts_the_first_are_stored_and_that_is_said_
     stored = [{**one, "file": "x"} for one in ended.artifacts[: media.MOST]]
     assert media.lacking([*stored, ended.artifacts[-1]]) is None
     assert media.missing([*stored, ended.artifacts[-1]]) is None
-    RenderJob.objects.store(ended.pk, result={"artifacts": [*stored, ended.artifacts[-1]]})
+    transitions.store(ended.pk, result={"artifacts": [*stored, ended.artifacts[-1]]})
     assert engine.finish(ended) == []
     assert ended.handled_at and ended.media_due_at is None

@@ -11,12 +11,13 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from renders import budget, cancellation, claims, gate, services, submission
-from renders.connections import redis_client, sume
+from renders import budget, cancellation, claims, gate, services, submission, transitions
+from renders.connections import redis_client
 from renders.exceptions import BackOff, Paused
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
+from renders.sume.clients import sume
 from tests.integration import engine
 from tests.integration.test_claims import claim, make, pass_a_minute
 
@@ -27,10 +28,10 @@ WAIT = BackOff("wait", code="rate_limit_exceeded", status=429)
 
 def end(pk: Any) -> None:
     now = timezone.now()
-    RenderJob.objects.record_submitted(
+    transitions.record_submitted(
         pk, now, job_id=f"job-{pk}", sume_status="queued", hit=False, next_poll_at=now
     )
-    assert RenderJob.objects.end(pk, 0, now, "completed", sume_status="completed")
+    assert transitions.end(pk, 0, now, "completed", sume_status="completed")
 
 
 def test_fair_with_more_users_than_places(settings: Any) -> None:
@@ -57,7 +58,7 @@ def test_fair_overdue_does_not_starve(settings: Any) -> None:
     for _ in range(2):
         [old] = make(1, user=cy)
         now = timezone.now()
-        RenderJob.objects.record_submitted(
+        transitions.record_submitted(
             old.pk, now, job_id="zombie", sume_status="queued", hit=False, next_poll_at=now
         )
         RenderJob.objects.filter(pk=old.pk).update(submitted_at=now - timedelta(hours=2))

@@ -27,6 +27,7 @@ from renders import (
     services,
     standing,
     sweep,
+    transitions,
     waiting_limit,
     workspaces,
 )
@@ -167,7 +168,7 @@ def claim(limit: int) -> None:
 def a_poll_is_noted() -> None:
     row = some(status=Status.SUBMITTED)
     now = timezone.now()
-    assert RenderJob.objects.record_read(row.pk, row.poll_count, now, next_poll_at=now)
+    assert transitions.record_read(row.pk, row.poll_count, now, next_poll_at=now)
 
 
 def an_event_comes() -> None:
@@ -201,7 +202,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "a new render": lambda: services.create_render("a fox", reference="order-new"),
     "how many of a person wait": lambda: count_waiting(some(status=Status.PENDING).created_by),
     "a known reference": lambda: asked_again(some(reference__isnull=False)),
-    "an end without Sume": lambda: RenderJob.objects.take_unfinished(timezone.now(), 60),
+    "an end without Sume": lambda: transitions.take_unfinished(timezone.now(), 60),
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),
     "the gate's page": lambda: standing.figures("default"),
     "a person's batch": lambda: batches.hold_renders(RenderJob.objects.filter(created_by=1)),

@@ -11,9 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from renders import counting, submission, tallies
 from renders.conf import conf
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
+from renders.sume.clients import sume
 from tests.integration import engine, modes
 from tests.integration.stack import Stack
 

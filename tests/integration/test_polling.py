@@ -216,9 +216,7 @@ def test_a_poll_of_an_unknown_or_handled_render_stops(
 ) -> None:
     stranger = RenderJob(prompt="never stored")
     assert engine.polling.poll(stranger.pk, None, engine.sume, engine.leases()) == []
-    services.RenderJob.objects.end(
-        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
-    )
+    services.transitions.end(submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled")
     engine.finish(submitted)
     before = reads(sandbox)
     assert engine.poll(submitted) == []
@@ -228,9 +226,7 @@ def test_a_poll_of_an_unknown_or_handled_render_stops(
 def test_a_finish_that_a_copy_of_a_poll_kept_away_is_brought_back(
     submitted: RenderJob, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services.RenderJob.objects.end(
-        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
-    )
+    services.transitions.end(submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled")
     acquire = Leases.acquire
 
     def meets_the_finish(self: Leases, name: str, life: float) -> str | None:
@@ -251,9 +247,7 @@ def test_a_finish_that_a_copy_of_a_poll_kept_away_is_brought_back(
 def test_a_finish_that_waits_for_its_time_is_left_to_it(
     submitted: RenderJob, sandbox: Sandbox
 ) -> None:
-    services.RenderJob.objects.end(
-        submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled"
-    )
+    services.transitions.end(submitted.pk, 0, timezone.now(), "canceled", sume_status="canceled")
     later = timezone.now() + timedelta(minutes=1)
-    assert services.RenderJob.objects.postpone_finish(submitted.pk, 0, later, "A receiver failed.")
+    assert services.transitions.postpone_finish(submitted.pk, 0, later, "A receiver failed.")
     assert engine.poll(submitted) == []

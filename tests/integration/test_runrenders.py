@@ -12,13 +12,13 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from renders import running, services
+from renders import running, services, transitions
 from renders.api import throttling
-from renders.connections import sume
 from renders.due import TableQueue
 from renders.listening import Listener
 from renders.models import ApiToken, RenderEvent, RenderJob
 from renders.states import Status
+from renders.sume.clients import sume
 from tests.integration import modes
 from tests.integration.stack import Stack
 
@@ -89,7 +89,7 @@ def test_cancels_and_retries_need_nobody_else(stack: Stack) -> None:
 def test_what_is_held_or_paused_waits_until_a_person_lets_it_go(stack: Stack) -> None:
     services.pause_sending("default")
     [held, other] = stack.create("a red fox", "a blue fox")
-    RenderJob.objects.hold_many([held.pk], timezone.now())
+    transitions.hold_many([held.pk], timezone.now())
     process = modes.start(stack, "runrenders")
     later = timezone.now() + timedelta(seconds=2)
     stack.until(lambda: timezone.now() > later, child=process)
@@ -99,7 +99,7 @@ def test_what_is_held_or_paused_waits_until_a_person_lets_it_go(stack: Stack) ->
     stack.until(lambda: RenderJob.objects.get(pk=other.pk).handled_at, child=process)
     assert states() == ["pending", "completed"]
 
-    RenderJob.objects.unhold_many([held.pk], timezone.now())
+    transitions.unhold_many([held.pk], timezone.now())
     stack.until_handled(sweeping=False)
 
 

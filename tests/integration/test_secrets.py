@@ -34,13 +34,14 @@ from renders import client as client_module
 from renders import downloads, gate, media, services
 from renders.addresses import read_private
 from renders.conf import conf
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.exceptions import MediaError, OutcomeUnknown, Paused
 from renders.models import RenderJob
 from renders.sandbox import Sandbox, effects
 from renders.sandbox.replies import ApiError
 from renders.states import Sort
+from renders.sume.clients import sume
 from tests.integration import engine
 from tests.integration.stack import Stack
 from tests.unit.test_client import reply, serving

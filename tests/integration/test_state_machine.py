@@ -22,7 +22,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from renders import cancellation, checking, finishing, polling, saving, services, submission
+from renders import (
+    cancellation,
+    checking,
+    finishing,
+    polling,
+    saving,
+    services,
+    submission,
+    transitions,
+)
 from renders.connections import redis_client
 from renders.exceptions import (
     BackOff,
@@ -229,7 +238,7 @@ class Renders(RuleBasedStateMachine):
     def die_while_sending(self, number: int) -> None:
         """Sume has the request; the worker dies before it hears so."""
         render = self._any(number)
-        if RenderJob.objects.claim(render.pk, now := timezone.now(), "default"):
+        if transitions.claim(render.pk, now := timezone.now(), "default"):
             frozen = submission.frozen(render.pk, now)
             assert frozen
             try:

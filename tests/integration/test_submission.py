@@ -8,12 +8,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import gate, services, submission
-from renders.connections import sume
+from renders import gate, services, submission, transitions
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -155,7 +155,7 @@ def test_a_late_answer_is_welcome_after_the_row_was_taken_back(
     while not sandbox.ledger.posts:
         tick.wait(0.01)
     later = timezone.now() + timedelta(seconds=10)
-    assert RenderJob.objects.reap(pending.pk, later, 4)
+    assert transitions.reap(pending.pk, later, 4)
     worker.join()
     assert [step.do for step in followed[0]] == ["poll"]
     pending.refresh_from_db()
@@ -166,14 +166,12 @@ def test_a_late_answer_is_welcome_after_the_row_was_taken_back(
 
 def test_a_late_refusal_does_not_undo_a_later_claim(pending: RenderJob, sandbox: Sandbox) -> None:
     first = timezone.now()
-    assert RenderJob.objects.claim(pending.pk, first, "default")
+    assert transitions.claim(pending.pk, first, "default")
     later = first + timedelta(seconds=10)
-    assert RenderJob.objects.reap(pending.pk, later, 4)
-    assert RenderJob.objects.claim(pending.pk, later, "default")
-    assert not RenderJob.objects.refuse(pending.pk, first, later, code="x", message="late")
-    assert not RenderJob.objects.release(
-        pending.pk, first, not_before=later, code="x", message="late"
-    )
+    assert transitions.reap(pending.pk, later, 4)
+    assert transitions.claim(pending.pk, later, "default")
+    assert not transitions.refuse(pending.pk, first, later, code="x", message="late")
+    assert not transitions.release(pending.pk, first, not_before=later, code="x", message="late")
     pending.refresh_from_db()
     assert pending.status == "submitting"
 

@@ -16,13 +16,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import cancellation, claims, gate, services, spending, submission, sweep
-from renders.connections import sume
+from renders import cancellation, claims, gate, services, spending, submission, sweep, transitions
 from renders.exceptions import BackOff, Paused
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort, Status
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine, modes
 from tests.integration.stack import Stack
@@ -172,7 +172,7 @@ def test_a_retry_and_a_cancel_go_to_the_account_of_the_first(
     assert asked in accounts.sandboxes["acme"].ledger.posts
     assert asked not in accounts.sandboxes["default"].ledger.posts
     now = timezone.now()
-    assert RenderJob.objects.end(render.pk, 0, now, "canceled", sume_status="canceled")
+    assert transitions.end(render.pk, 0, now, "canceled", sume_status="canceled")
 
     again = services.retry_render(render)
     assert again.workspace == "acme"
@@ -444,7 +444,7 @@ def test_what_has_ended_waits_for_its_workspace_to_be_finished_and_costs_no_trie
     ended, unsent = make("acme", 2)
     submit(ended)
     now = timezone.now()
-    RenderJob.objects.end(ended.pk, 0, now, "completed", sume_status="completed")
+    transitions.end(ended.pk, 0, now, "completed", sume_status="completed")
     services.cancel_render(unsent)
     accounts.app(WORKSPACES={})
     accounts.take_out("acme")

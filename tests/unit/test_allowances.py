@@ -156,7 +156,7 @@ def test_little_is_pointed_out_and_what_follows_is_said_once(limits, ada):
 
 @pytest.mark.parametrize(("left", "low"), [(201, False), (200, True), (0, True)])
 def test_a_budget_is_low_once_80_percent_is_spent(left, low):
-    assert allowances.is_low(left, 1000) is low
+    assert spending.is_low(left, 1000) is low
 
 
 def test_a_program_without_a_user_has_no_budget_of_its_own(limits):

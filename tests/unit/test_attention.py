@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import attention, standing
+from renders import attention, standing, transitions
 from renders.attention import Reason
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, retry_render
@@ -18,8 +18,8 @@ RENDERS = RenderJob.objects
 def sent(**fields):
     row = create_render("A boat")
     now = timezone.now()
-    RENDERS.claim(row.pk, now, "default")
-    RENDERS.record_submitted(
+    transitions.claim(row.pk, now, "default")
+    transitions.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
     RENDERS.filter(pk=row.pk).update(**fields)
@@ -29,17 +29,17 @@ def sent(**fields):
 def ended(status, ago, *, code="", handled=True):
     row = sent()
     then = timezone.now() - ago
-    RENDERS.end(row.pk, 0, then, status, sume_status=status, code=code)
+    transitions.end(row.pk, 0, then, status, sume_status=status, code=code)
     if handled:
-        RENDERS.mark_handled(row.pk, then)
+        transitions.mark_handled(row.pk, then)
     return row
 
 
 def put_back(unknown_at=None):
     row = create_render("A boat")
     now = timezone.now()
-    RENDERS.claim(row.pk, now, "default")
-    RENDERS.release(
+    transitions.claim(row.pk, now, "default")
+    transitions.release(
         row.pk, now, not_before=now, code="queue_full", message="Full.", unknown_at=unknown_at
     )
     return row
@@ -48,7 +48,7 @@ def put_back(unknown_at=None):
 def unstored(ago, *more, **fields):
     row = ended(Status.COMPLETED, ago)
     for what in ("media not stored", *more):
-        RENDERS.log(row.pk, what)
+        transitions.log(row.pk, what)
     row.events.update(at=timezone.now() - ago)
     RENDERS.filter(pk=row.pk).update(**fields)
     return row

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import backlog
-from renders.models import Gate, RenderJob
+from renders import backlog, transitions
+from renders.models import Gate
 from renders.states import CANCELING, Sort, Status
 from renders.steps import Step
 from tests.unit.test_models import stored
@@ -93,7 +93,7 @@ def test_a_cancel_that_nobody_asked_sume_for_is_asked_for():
 
 def test_a_cancel_that_somebody_asked_for_lately_waits_for_its_answer():
     wanted = stored(Status.SUBMITTED, cancel_requested_at=timezone.now())
-    RenderJob.objects.log(wanted.pk, CANCELING)
+    transitions.log(wanted.pk, CANCELING)
     assert found() == []
 
     wanted.events.update(at=ago(GRACE + 1))
@@ -103,7 +103,7 @@ def test_a_cancel_that_somebody_asked_for_lately_waits_for_its_answer():
 def test_no_cancel_is_begun_where_no_post_is_left(settings):
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}
     stored(Status.SUBMITTED, cancel_requested_at=timezone.now())
-    RenderJob.objects.log(stored(Status.COMPLETED, next_poll_at=None).pk, "sending")
+    transitions.log(stored(Status.COMPLETED, next_poll_at=None).pk, "sending")
 
     assert found() == []
 

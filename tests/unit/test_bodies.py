@@ -3,7 +3,7 @@
 import pytest
 
 from renders.bodies import SHAPES, BadField, body, clean
-from renders.states import Kind
+from renders.states import Kind, takes_model
 
 URL = "https://example.com/mara.png"
 MARA = {"avatar_handle": "mara"}
@@ -70,7 +70,7 @@ def test_what_the_table_does_not_name_is_sent_as_it_is():
 )
 def test_what_is_not_part_is_refused_by_its_name(kind, name):
     with pytest.raises(BadField, match=f"{name} is not part of the params of kind {kind}") as bad:
-        clean(kind, "Hello", {**({} if SHAPES[kind].takes_model else MARA), name: "x"})
+        clean(kind, "Hello", {**({} if takes_model(kind) else MARA), name: "x"})
 
     assert bad.value.field == name
 

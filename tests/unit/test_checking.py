@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import checking, services
+from renders import checking, services, transitions
 from renders.models import RenderJob
 from renders.states import Status
 from renders.steps import Step
@@ -66,7 +66,7 @@ def test_by_the_table_alone_who_asks_does_not_keep_readers_away(settings):
 
     checking.ask([render.pk])
 
-    assert [row.pk for row in RenderJob.objects.take_due(NOW, GRACE, 10)] == [render.pk]
+    assert [row.pk for row in transitions.take_due(RENDERS, NOW, GRACE, 10)] == [render.pk]
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s != Status.SUBMITTED])
@@ -114,7 +114,7 @@ def test_a_row_that_was_asked_for_is_found_until_it_is_read():
     checking.ask([render.pk])
     assert RenderJob.objects.asked().get() == render
 
-    RenderJob.objects.end(render.pk, 0, timezone.now(), Status.COMPLETED, sume_status="completed")
+    transitions.end(render.pk, 0, timezone.now(), Status.COMPLETED, sume_status="completed")
     assert not RenderJob.objects.asked().exists()
     render.refresh_from_db()
     assert render.asked_at is None

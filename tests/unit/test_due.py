@@ -11,7 +11,7 @@ from django.utils import timezone
 from renders import due
 from renders.due import FIELDS, Held, SetQueue, TableQueue
 from renders.models import RenderJob
-from renders.querysets import RenderQuerySet
+from renders.models.querysets import RenderQuerySet
 from renders.states import Status
 from tests.unit.fakes import FakeLeases, FakeSet
 from tests.unit.test_models import stored

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 from django_celery_results.models import TaskResult
 
-from renders import drafts, erasing, services
+from renders import drafts, erasing, services, transitions
 from renders.exceptions import InvalidRender, KeyReused
 from renders.idempotency import create_once
 from renders.layouts import Layout
@@ -100,16 +100,6 @@ def test_while_one_is_not_over_nothing_is_erased(ann, open_one):
     assert [list(table.objects.order_by("pk").values()) for table in tables] == before
 
 
-def test_what_runs_can_be_canceled_first(ann, followed):
-    unsent, sent = stored(Status.PENDING, created_by=ann), stored(Status.SUBMITTED, created_by=ann)
-
-    assert erasing.cancel_open(ann) == 2
-
-    unsent.refresh_from_db(), sent.refresh_from_db()
-    assert unsent.status == Status.CANCELED
-    assert sent.status == Status.SUBMITTED and sent.cancel_requested_at
-
-
 @pytest.mark.parametrize("pruned_before", [False, True])
 def test_an_erased_reference_makes_no_second_render(ann, bob, followed, pruned_before):
     render = hers(ann, reference="order-1")
@@ -146,8 +136,8 @@ def test_an_erased_key_makes_no_second_render(ann):
     request = {"prompt": SECRET}
     create_once([request], user=ann, key="order-1", body=request)
     now = timezone.now()
-    RenderJob.objects.cancel_unsent(RenderJob.objects.get().pk, now)
-    RenderJob.objects.mark_handled(RenderJob.objects.get().pk, now)
+    transitions.cancel_unsent(RenderJob.objects.get().pk, now)
+    transitions.mark_handled(RenderJob.objects.get().pk, now)
     erasing.erase(ann)
 
     with pytest.raises(KeyReused):

@@ -6,6 +6,7 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
+from renders import transitions
 from renders.filtering import FilterForm
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render
@@ -24,8 +25,8 @@ def found(user, query):
 
 
 def submitted(row, moment):
-    RenderJob.objects.claim(row.pk, moment, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(row.pk, moment, "default")
+    transitions.record_submitted(
         row.pk, moment, job_id="j", sume_status="", hit=False, next_poll_at=moment
     )
 
@@ -94,6 +95,6 @@ def test_the_address_holds_the_filters_and_nothing_else(ann):
 
 def test_held_ones_can_be_found(ann):
     row, _ = create_render("A boat"), create_render("A whale")
-    RenderJob.objects.hold_many([row.pk], timezone.now())
+    transitions.hold_many([row.pk], timezone.now())
 
     assert found(ann, "status=held") == ["A boat"]

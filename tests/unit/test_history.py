@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from renders import transitions
 from renders.history import costs, hours, percentile
 from renders.models import RenderJob
 from renders.services import create_render
@@ -18,11 +19,11 @@ NOW = datetime(2026, 3, 10, 12, 30, tzinfo=UTC)
 def ended(finished, status=Status.COMPLETED, *, waited=5, took=40, cost=0):
     row = create_render("A boat")
     submitted = finished - timedelta(seconds=took)
-    RenderJob.objects.claim(row.pk, submitted, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(row.pk, submitted, "default")
+    transitions.record_submitted(
         row.pk, submitted, job_id="j", sume_status="", hit=False, next_poll_at=submitted
     )
-    RenderJob.objects.end(row.pk, 0, finished, status, sume_status="", cost=cost)
+    transitions.end(row.pk, 0, finished, status, sume_status="", cost=cost)
     RenderJob.objects.filter(pk=row.pk).update(created_at=submitted - timedelta(seconds=waited))
 
 

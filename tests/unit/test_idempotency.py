@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders.idempotency import canonical
+from renders.bodies import canonical
 from renders.models import ApiRequest
 from renders.pruning import prune
 

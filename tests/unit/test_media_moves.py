@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from renders import media
+from renders import media, transitions
 from renders.models import RenderJob
 from renders.states import Status
 from tests.unit.test_models import NOW, stored
@@ -30,23 +30,25 @@ def events(render):
 
 
 MOVES = {
-    "plan_late_media": (lambda pk: RENDERS.plan_late_media(pk, SOON), []),
+    "plan_late_media": (lambda pk: transitions.plan_late_media(pk, SOON), []),
     "ask_media": (
-        lambda pk: RENDERS.ask_media(pk, SOON, 30, media.TRIES, media.MOST),
+        lambda pk: transitions.ask_media(pk, SOON, 30, media.TRIES, media.MOST),
         ["media asked for"],
     ),
-    "begin_late_media": (lambda pk: RENDERS.begin_late_media(pk, NOW, NOW, SOON, []), []),
+    "begin_late_media": (lambda pk: transitions.begin_late_media(pk, NOW, NOW, SOON, []), []),
     "end_late_try": (
-        lambda pk: RENDERS.end_late_try(pk, 1, NOW, SOON, ("media postponed", "No."), failures=6),
+        lambda pk: transitions.end_late_try(
+            pk, 1, NOW, SOON, ("media postponed", "No."), failures=6
+        ),
         ["media postponed"],
     ),
     "end_late_try, stored": (
-        lambda pk: RENDERS.end_late_try(pk, 1, None, SOON, None, file="a"),
+        lambda pk: transitions.end_late_try(pk, 1, None, SOON, None, file="a"),
         [],
     ),
-    "mark_media_stored": (lambda pk: RENDERS.mark_media_stored(pk, NOW), ["media stored"]),
+    "mark_media_stored": (lambda pk: transitions.mark_media_stored(pk, NOW), ["media stored"]),
     "postpone_media_stored": (
-        lambda pk: RENDERS.postpone_media_stored(pk, NOW, SOON, "It raised."),
+        lambda pk: transitions.postpone_media_stored(pk, NOW, SOON, "It raised."),
         ["finish postponed"],
     ),
 }
@@ -100,9 +102,9 @@ def test_of_two_that_know_when_it_was_due_the_first_wins(name):
 
 def test_a_failure_counts_for_the_try_that_began_last_and_a_file_is_welcome_from_any():
     render = linked()
-    assert not RENDERS.end_late_try(render.pk, 1, BEFORE, SOON, None, failures=9)
-    assert RENDERS.end_late_try(render.pk, 1, BEFORE, SOON, None, file="one")
-    assert not RENDERS.end_late_try(render.pk, 1, NOW, SOON, None, file="two")
+    assert not transitions.end_late_try(render.pk, 1, BEFORE, SOON, None, failures=9)
+    assert transitions.end_late_try(render.pk, 1, BEFORE, SOON, None, file="one")
+    assert not transitions.end_late_try(render.pk, 1, NOW, SOON, None, file="two")
 
     render.refresh_from_db()
     assert [one["file"] for one in render.artifacts] == ["zero", "one"]
@@ -113,7 +115,7 @@ def test_fresh_links_replace_those_of_what_is_not_stored():
     render = linked()
     links = ["https://a.example/0?new", "https://a.example/1?new"]
 
-    RENDERS.end_late_try(render.pk, 1, NOW, SOON, None, links=links, failures=6)
+    transitions.end_late_try(render.pk, 1, NOW, SOON, None, links=links, failures=6)
 
     render.refresh_from_db()
     urls = [str.__str__(one["url"]) for one in render.artifacts]
@@ -126,23 +128,23 @@ def test_fresh_links_replace_those_of_what_is_not_stored():
 def test_a_person_does_not_disturb_a_try_under_way(taken_at, won):
     render = linked(taken_at=taken_at)
 
-    assert RENDERS.ask_media(render.pk, NOW, 30, media.TRIES, media.MOST) is won
+    assert transitions.ask_media(render.pk, NOW, 30, media.TRIES, media.MOST) is won
 
 
 def test_where_nothing_is_missing_nobody_can_ask_for_it():
     render = linked(taken_at=None)
 
-    assert not RENDERS.ask_media(render.pk, NOW, 30, media.TRIES, 1)
-    assert RENDERS.ask_media(render.pk, NOW, 30, media.TRIES, 2)
+    assert not transitions.ask_media(render.pk, NOW, 30, media.TRIES, 1)
+    assert transitions.ask_media(render.pk, NOW, 30, media.TRIES, 2)
 
 
 def test_a_result_is_kept_once_so_that_what_was_stored_since_stays():
     render = stored(Status.COMPLETED)
     first = [{"url": "https://a.example/0"}]
 
-    assert RENDERS.store_result(render.pk, NOW, first, 7)
-    RENDERS.keep_artifact(render.pk, 0, SOON, None, file="zero")
-    assert not RENDERS.store_result(render.pk, NOW, first, 7, ("media limited", "Many."))
+    assert transitions.store_result(render.pk, NOW, first, 7)
+    transitions.keep_artifact(render.pk, 0, SOON, None, file="zero")
+    assert not transitions.store_result(render.pk, NOW, first, 7, ("media limited", "Many."))
 
     render.refresh_from_db()
     assert render.artifacts[0]["file"] == "zero"

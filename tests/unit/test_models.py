@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from renders.models import RenderEvent, RenderJob
-from renders.queries import HELD
+from renders.models.querysets import HELD
 from renders.states import TERMINAL, Kind, Status
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import claims, gate, over_budget, services, spending
+from renders import claims, gate, over_budget, services, spending, transitions
 from renders.models import RenderJob
 from renders.states import Sort, Status
 from renders.sweep import sweep
@@ -43,10 +43,10 @@ def claim(count):
 
 def end(pk, cost, status=Status.COMPLETED):
     now = timezone.now()
-    assert RENDERS.record_submitted(
+    assert transitions.record_submitted(
         pk, now, job_id=f"job-{pk}", sume_status="", hit=False, next_poll_at=now
     )
-    assert RENDERS.end(pk, 0, now, status, sume_status="", cost=cost)
+    assert transitions.end(pk, 0, now, status, sume_status="", cost=cost)
 
 
 def reload(*rows):
@@ -122,7 +122,7 @@ def test_what_sume_may_hold_goes_on_with_the_budget_spent_and_is_counted_once(li
     assert pk == unsure.pk
     now = timezone.now()
     at = RENDERS.get(pk=pk).claimed_at
-    RENDERS.release(pk, at, not_before=now, code="x", message="", unknown_at=now)
+    transitions.release(pk, at, not_before=now, code="x", message="", unknown_at=now)
     spending.forget()
 
     assert claim(3) == [unsure.pk]
@@ -162,7 +162,7 @@ def test_where_a_model_has_no_price_the_row_says_so():
 def test_what_is_held_or_canceled_does_not_come_back(limited):
     held, gone = add(2, kind="video")
     claim(1)
-    RENDERS.hold_many([held.pk], timezone.now())
+    transitions.hold_many([held.pk], timezone.now())
     services.cancel_render(gone)
 
     limited(BUDGET_USD=100)
@@ -190,7 +190,7 @@ def test_what_costs_nothing_fits_where_more_was_spent_than_the_budget(limited, d
     ada = django_user_model.objects.create(username="ada")
     limited(BUDGET_USD=0, USER_BUDGET_USD=0.05, PRICES="image:sume/auto=0.09,image:free=0")
     [dear] = add(created_by=ada)
-    RENDERS.claim(dear.pk, timezone.now(), "default")
+    transitions.claim(dear.pk, timezone.now(), "default")
     end(dear.pk, 90_000)
     [free] = add(created_by=ada, model="free")
 
@@ -200,7 +200,7 @@ def test_what_costs_nothing_fits_where_more_was_spent_than_the_budget(limited, d
 def test_a_kind_that_only_another_release_knows_stops_nobody(limited):
     # Sume may hold one of them, the other waits in the line.
     [sent] = add(kind="music")
-    RENDERS.claim(sent.pk, timezone.now(), "default")
+    transitions.claim(sent.pk, timezone.now(), "default")
     end(sent.pk, None, Status.FAILED)
     [strange], [picture] = add(kind="music"), add()
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from renders.models import RenderJob
+from renders import transitions
 from renders.progress import progress_of, usual_span
 from renders.services import cancel_render, create_render, pause_sending
 from renders.states import Status
@@ -22,13 +22,13 @@ def _empty_cache():
 def made(took, kind="image", status=Status.COMPLETED):
     row = create_render("A boat", kind=kind)
     then = timezone.now() - timedelta(hours=1)
-    RenderJob.objects.claim(row.pk, then, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(row.pk, then, "default")
+    transitions.record_submitted(
         row.pk, then, job_id="j", sume_status="", hit=False, next_poll_at=then
     )
     if status != Status.SUBMITTED:
         end = then + timedelta(seconds=took)
-        RenderJob.objects.end(row.pk, 0, end, status, sume_status="")
+        transitions.end(row.pk, 0, end, status, sume_status="")
     row.refresh_from_db()
     return row
 

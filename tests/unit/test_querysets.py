@@ -6,12 +6,8 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from renders.media_moves import MediaMoves
+from renders import transitions
 from renders.models import RenderEvent, RenderJob
-from renders.queries import RenderQueries
-from renders.querysets import RenderQuerySet
-from renders.reading import Reading
-from renders.sending import Sending
 from renders.states import TERMINAL, Status
 from tests.unit.test_models import NOW, stored
 
@@ -25,25 +21,25 @@ RENDERS = RenderJob.objects
 
 
 def record_submitted(pk):
-    return RENDERS.record_submitted(
+    return transitions.record_submitted(
         pk, NOW, job_id="job_2", sume_status="queued", hit=False, next_poll_at=SOON
     )
 
 
 def end(status):
-    return lambda pk: RENDERS.end(pk, 0, NOW, status, sume_status="over", code="why", cost=7)
+    return lambda pk: transitions.end(pk, 0, NOW, status, sume_status="over", code="why", cost=7)
 
 
 # name: the call, the states that it starts from, the state after it (None: the same), its event
 TRANSITIONS = {
     "claim": (
-        lambda pk: RENDERS.claim(pk, NOW, "default"),
+        lambda pk: transitions.claim(pk, NOW, "default"),
         {Status.PENDING},
         Status.SUBMITTING,
         "sending",
     ),
     "freeze_request": (
-        lambda pk: RENDERS.freeze_request(pk, NOW, "/v1/images", "{}"),
+        lambda pk: transitions.freeze_request(pk, NOW, "/v1/images", "{}"),
         {Status.SUBMITTING},
         None,
         None,
@@ -55,43 +51,43 @@ TRANSITIONS = {
         "submitted",
     ),
     "release": (
-        lambda pk: RENDERS.release(pk, NOW, not_before=SOON, code="busy", message="Busy."),
+        lambda pk: transitions.release(pk, NOW, not_before=SOON, code="busy", message="Busy."),
         {Status.SUBMITTING},
         Status.PENDING,
         "put back",
     ),
     "reap": (
-        lambda pk: RENDERS.reap(pk, NOW + timedelta(seconds=601), 600),
+        lambda pk: transitions.reap(pk, NOW + timedelta(seconds=601), 600),
         {Status.SUBMITTING},
         Status.PENDING,
         "put back",
     ),
     "refuse": (
-        lambda pk: RENDERS.refuse(pk, NOW, NOW, code="bad_prompt", message="No."),
+        lambda pk: transitions.refuse(pk, NOW, NOW, code="bad_prompt", message="No."),
         {Status.SUBMITTING},
         Status.FAILED,
         "failed",
     ),
     "refuse (another body)": (
-        lambda pk: RENDERS.refuse(pk, NOW, NOW, code="taken", message="No.", key_taken=True),
+        lambda pk: transitions.refuse(pk, NOW, NOW, code="taken", message="No.", key_taken=True),
         {Status.SUBMITTING},
         Status.FAILED,
         "failed",
     ),
     "give_up": (
-        lambda pk: RENDERS.give_up(pk, NOW),
+        lambda pk: transitions.give_up(pk, NOW),
         {Status.PENDING},
         Status.FAILED,
         "failed",
     ),
     "record_read": (
-        lambda pk: RENDERS.record_read(pk, 0, NOW, sume_status="processing", next_poll_at=SOON),
+        lambda pk: transitions.record_read(pk, 0, NOW, sume_status="processing", next_poll_at=SOON),
         {Status.SUBMITTED},
         None,
         None,
     ),
     "postpone_read": (
-        lambda pk: RENDERS.postpone_read(pk, 0, NOW, SOON),
+        lambda pk: transitions.postpone_read(pk, 0, NOW, SOON),
         {Status.SUBMITTED},
         None,
         None,
@@ -105,49 +101,49 @@ TRANSITIONS = {
     "end (failed)": (end(Status.FAILED), {Status.SUBMITTED}, Status.FAILED, "failed"),
     "end (canceled)": (end(Status.CANCELED), {Status.SUBMITTED}, Status.CANCELED, "canceled"),
     "cancel_unsent": (
-        lambda pk: RENDERS.cancel_unsent(pk, NOW),
+        lambda pk: transitions.cancel_unsent(pk, NOW),
         {Status.PENDING},
         Status.CANCELED,
         "canceled",
     ),
     "request_cancel": (
-        lambda pk: RENDERS.request_cancel(pk, NOW),
+        lambda pk: transitions.request_cancel(pk, NOW),
         RUNNING,
         None,
         "cancel requested",
     ),
     "record_cancel_answer": (
-        lambda pk: RENDERS.record_cancel_answer(pk, NOW, "Too late."),
+        lambda pk: transitions.record_cancel_answer(pk, NOW, "Too late."),
         {Status.SUBMITTED},
         None,
         "cancel answered",
     ),
     "store": (
-        lambda pk: RENDERS.store(pk, result={"artifacts": []}, cost_usd_micros=7),
+        lambda pk: transitions.store(pk, result={"artifacts": []}, cost_usd_micros=7),
         ENDED,
         None,
         None,
     ),
     "store_result": (
-        lambda pk: RENDERS.store_result(pk, SOON, [], 7, ("media limited", "Many.")),
+        lambda pk: transitions.store_result(pk, SOON, [], 7, ("media limited", "Many.")),
         ENDED,
         None,
         "media limited",
     ),
-    "begin_media": (lambda pk: RENDERS.begin_media(pk, NOW, SOON, []), ENDED, None, None),
+    "begin_media": (lambda pk: transitions.begin_media(pk, NOW, SOON, []), ENDED, None, None),
     "postpone_finish": (
-        lambda pk: RENDERS.postpone_finish(pk, 0, SOON, "Not there."),
+        lambda pk: transitions.postpone_finish(pk, 0, SOON, "Not there."),
         ENDED,
         None,
         "finish postponed",
     ),
     "put_aside": (
-        lambda pk: bool(RENDERS.put_aside([pk], "Too dear.")),
+        lambda pk: bool(transitions.put_aside([pk], "Too dear.")),
         {Status.PENDING},
         None,
         "put aside",
     ),
-    "mark_handled": (lambda pk: RENDERS.mark_handled(pk, NOW), ENDED, None, "handled"),
+    "mark_handled": (lambda pk: transitions.mark_handled(pk, NOW), ENDED, None, "handled"),
 }
 EACH = [
     pytest.param(call, start, after if start in starts else None, event, start in starts, id=id)
@@ -186,11 +182,11 @@ def test_a_transition_wins_from_its_own_states_alone(call, start, after, event, 
 
 def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
     aside, waiting, held = (stored() for _ in range(3))
-    RENDERS.put_aside([aside.pk, held.pk], "Too dear.")
-    RENDERS.hold_many([held.pk], NOW)
+    transitions.put_aside([aside.pk, held.pk], "Too dear.")
+    transitions.hold_many([held.pk], NOW)
 
-    assert RENDERS.take_back([aside.pk, waiting.pk, held.pk], NOW) == 1
-    assert RENDERS.take_back([aside.pk], NOW) == 0
+    assert transitions.take_back([aside.pk, waiting.pk, held.pk], NOW) == [aside.pk]
+    assert transitions.take_back([aside.pk], NOW) == []
 
     assert events(aside) == ["put aside", "back in line"] and events(waiting) == []
     taken = row(aside)
@@ -199,13 +195,7 @@ def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
 
 
 def test_these_tests_know_every_transition():
-    names = {
-        **vars(RenderQuerySet),
-        **vars(MediaMoves),
-        **vars(Reading),
-        **vars(Sending),
-    }
-    public = {name for name in names if not name.startswith("_")}
+    public = set(transitions.__all__) - {"Heard", "log", "log_post"}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
     others |= {
@@ -232,19 +222,24 @@ def test_these_tests_know_every_transition():
 # name: the call, the states that it starts from, the state after it (None: the same), its event
 OF_MANY = {
     "cancel_unsent_many": (
-        lambda pks: RENDERS.cancel_unsent_many(pks, NOW),
+        lambda pks: transitions.cancel_unsent_many(pks, NOW),
         {Status.PENDING},
         Status.CANCELED,
         "canceled",
     ),
     "request_cancel_many": (
-        lambda pks: RENDERS.request_cancel_many(pks, NOW),
+        lambda pks: transitions.request_cancel_many(pks, NOW),
         RUNNING,
         None,
         "cancel requested",
     ),
-    "hold_many": (lambda pks: RENDERS.hold_many(pks, NOW), {Status.PENDING}, None, "held"),
-    "unhold_many": (lambda pks: RENDERS.unhold_many(pks, NOW), {Status.PENDING}, None, "released"),
+    "hold_many": (lambda pks: transitions.hold_many(pks, NOW), {Status.PENDING}, None, "held"),
+    "unhold_many": (
+        lambda pks: transitions.unhold_many(pks, NOW),
+        {Status.PENDING},
+        None,
+        "released",
+    ),
 }
 
 
@@ -276,13 +271,15 @@ def test_what_is_held_is_in_no_line():
 
     assert not RENDERS.due(NOW).exists()
     assert not RENDERS.expired(NOW, NOW).exists()
-    assert not RENDERS.claim(render.pk, NOW, "default")
-    assert not RENDERS.give_up(render.pk, NOW)
+    assert not transitions.claim(render.pk, NOW, "default")
+    assert not transitions.give_up(render.pk, NOW)
     assert (
-        RENDERS.claim_next(RENDERS.due(NOW), NOW, render.pk, workspace="default", within=9, limit=9)
+        transitions.claim_next(
+            RENDERS.due(NOW), NOW, render.pk, workspace="default", within=9, limit=9
+        )
         == []
     )
-    assert RENDERS.cancel_unsent(render.pk, NOW)
+    assert transitions.cancel_unsent(render.pk, NOW)
     assert row(render)["held_at"] is None
 
 
@@ -294,12 +291,12 @@ def test_what_is_held_is_in_no_line():
 def test_what_cannot_wait_is_not_held(fields):
     render = stored(**fields)
 
-    assert RENDERS.hold_many([render.pk], NOW) == []
+    assert transitions.hold_many([render.pk], NOW) == []
 
 
 def test_a_released_render_has_all_its_time_again():
     render = stored(created_at=EARLIER, held_at=EARLIER)
-    RENDERS.unhold_many([render.pk], NOW)
+    transitions.unhold_many([render.pk], NOW)
 
     before = NOW - timedelta(seconds=1)
     assert not RENDERS.expired(before, before).exists()
@@ -332,8 +329,8 @@ def test_what_ended_without_sume_is_taken_by_one():
     )
     stored(Status.CANCELED), stored(Status.CANCELED, sume_job_id="", handled_at=NOW)
 
-    assert [RENDERS.take_unfinished(NOW, 60) for _ in range(3)] == [first.pk, second.pk, None]
-    assert RENDERS.take_unfinished(NOW + timedelta(seconds=61), 60) == first.pk
+    assert [transitions.take_unfinished(NOW, 60) for _ in range(3)] == [first.pk, second.pk, None]
+    assert transitions.take_unfinished(NOW + timedelta(seconds=61), 60) == first.pk
 
 
 @pytest.mark.parametrize("call", [call for call, *_ in TRANSITIONS.values()], ids=list(TRANSITIONS))
@@ -375,13 +372,13 @@ def test_of_two_equal_calls_one_wins(name, call, start):
 def test_a_claim_waits_for_its_time(not_before, wins):
     render = stored(not_before=not_before)
 
-    assert RENDERS.claim(render.pk, NOW, "default") is wins
+    assert transitions.claim(render.pk, NOW, "default") is wins
 
 
 def test_a_claim_notes_when_and_how_often():
     render = stored(submit_attempts=2)
 
-    RENDERS.claim(render.pk, NOW, "default")
+    transitions.claim(render.pk, NOW, "default")
 
     render.refresh_from_db()
     assert render.claimed_at == NOW
@@ -390,9 +387,9 @@ def test_a_claim_notes_when_and_how_often():
 
 def test_a_request_is_frozen_once():
     render = stored(Status.SUBMITTING)
-    RENDERS.freeze_request(render.pk, NOW, "/v1/images", '{"a": 1}')
+    transitions.freeze_request(render.pk, NOW, "/v1/images", '{"a": 1}')
 
-    assert not RENDERS.freeze_request(render.pk, NOW, "/v1/other", '{"b": 2}')
+    assert not transitions.freeze_request(render.pk, NOW, "/v1/other", '{"b": 2}')
 
     render.refresh_from_db()
     assert (render.request_path, render.request_body) == ("/v1/images", '{"a": 1}')
@@ -402,7 +399,7 @@ def test_a_request_is_frozen_only_by_who_holds_the_claim():
     """So one that was reaped without a request was never sent, even if its worker wakes up."""
     render = stored(Status.SUBMITTING)
 
-    assert not RENDERS.freeze_request(render.pk, SOON, "/v1/images", "{}")
+    assert not transitions.freeze_request(render.pk, SOON, "/v1/images", "{}")
 
 
 # --- The outcome of a submit --------------------------------------------------------------
@@ -412,7 +409,7 @@ def test_a_request_is_frozen_only_by_who_holds_the_claim():
 def test_an_accepted_submit_is_kept_whole(start):
     render = stored(start, error_code="busy", error_message="Busy.", swept_at=NOW, not_before=SOON)
 
-    RENDERS.record_submitted(
+    transitions.record_submitted(
         render.pk, NOW, job_id="job_2", sume_status="queued", hit=True, next_poll_at=SOON
     )
 
@@ -428,11 +425,11 @@ def test_an_accepted_submit_is_kept_whole(start):
     "late",
     [
         pytest.param(
-            lambda pk: RENDERS.release(pk, EARLIER, not_before=SOON, code="x", message="x"),
+            lambda pk: transitions.release(pk, EARLIER, not_before=SOON, code="x", message="x"),
             id="release",
         ),
         pytest.param(
-            lambda pk: RENDERS.refuse(pk, EARLIER, NOW, code="x", message="x"), id="refuse"
+            lambda pk: transitions.refuse(pk, EARLIER, NOW, code="x", message="x"), id="refuse"
         ),
     ],
 )
@@ -448,7 +445,7 @@ def test_a_late_submitter_cannot_undo_a_later_claim(late):
 
 def test_a_late_submitter_whose_row_was_put_back_still_brings_the_job():
     render = stored(Status.SUBMITTING)
-    RENDERS.reap(render.pk, NOW + timedelta(seconds=601), 600)
+    transitions.reap(render.pk, NOW + timedelta(seconds=601), 600)
 
     assert record_submitted(render.pk)
 
@@ -469,7 +466,7 @@ def test_a_late_submitter_does_not_replace_the_job():
 def test_a_released_row_says_why_and_waits(unknown_at):
     render = stored(Status.SUBMITTING, swept_at=NOW)
 
-    RENDERS.release(
+    transitions.release(
         render.pk, NOW, not_before=SOON, code="x" * 200, message="Busy.", unknown_at=unknown_at
     )
 
@@ -483,7 +480,7 @@ def test_a_released_row_says_why_and_waits(unknown_at):
 def test_a_release_does_not_forget_that_sume_may_hold_the_job():
     render = stored(Status.SUBMITTING, outcome_unknown_at=EARLIER)
 
-    RENDERS.release(render.pk, NOW, not_before=SOON, code="busy", message="Busy.")
+    transitions.release(render.pk, NOW, not_before=SOON, code="busy", message="Busy.")
 
     render.refresh_from_db()
     assert render.outcome_unknown_at == EARLIER
@@ -494,25 +491,25 @@ def test_a_row_is_reaped_once_it_is_older_than_the_age(age, wins):
     render = stored(Status.SUBMITTING, claimed_at=NOW)
     later = NOW + timedelta(seconds=600)
 
-    assert RENDERS.reap(render.pk, later, age) is wins
+    assert transitions.reap(render.pk, later, age) is wins
 
 
 def test_a_reaped_row_that_was_not_frozen_was_not_sent():
     render = stored(Status.SUBMITTING)
     later = NOW + timedelta(seconds=601)
 
-    RENDERS.reap(render.pk, later, 600)
+    transitions.reap(render.pk, later, 600)
 
     render.refresh_from_db()
     assert (render.claimed_at, render.outcome_unknown_at, render.swept_at) == (None, None, later)
-    assert RENDERS.cancel_unsent(render.pk, later)
+    assert transitions.cancel_unsent(render.pk, later)
 
 
 def test_a_reaped_row_may_be_known_to_sume():
     render = stored(Status.SUBMITTING, request_body="{}")
     later = NOW + timedelta(seconds=601)
 
-    RENDERS.reap(render.pk, later, 600)
+    transitions.reap(render.pk, later, 600)
 
     render.refresh_from_db()
     assert (render.claimed_at, render.outcome_unknown_at, render.swept_at) == (None, later, later)
@@ -521,7 +518,7 @@ def test_a_reaped_row_may_be_known_to_sume():
 def test_a_refused_row_says_why_and_is_to_be_finished_now():
     render = stored(Status.SUBMITTING)
 
-    RENDERS.refuse(render.pk, NOW, SOON, code="x" * 200, message="No.")
+    transitions.refuse(render.pk, NOW, SOON, code="x" * 200, message="No.")
 
     render.refresh_from_db()
     assert (render.error_code, render.error_message) == ("x" * 100, "No.")
@@ -534,7 +531,7 @@ def test_a_refused_row_says_why_and_is_to_be_finished_now():
 def test_a_read_is_kept_whole():
     render = stored(Status.SUBMITTED, poll_count=3, failed_reads=2, swept_at=EARLIER)
 
-    RENDERS.record_read(
+    transitions.record_read(
         render.pk, 3, NOW, next_poll_at=SOON, sume_status="processing", failed_reads=0
     )
 
@@ -547,7 +544,7 @@ def test_a_read_is_kept_whole():
 def test_a_read_that_told_nothing_keeps_what_is_known():
     render = stored(Status.SUBMITTED, sume_status="queued", failed_reads=2)
 
-    RENDERS.record_read(render.pk, 0, NOW, next_poll_at=SOON, not_found_since=EARLIER)
+    transitions.record_read(render.pk, 0, NOW, next_poll_at=SOON, not_found_since=EARLIER)
 
     render.refresh_from_db()
     assert (render.sume_status, render.failed_reads) == ("queued", 2)
@@ -559,13 +556,13 @@ def test_a_read_that_told_nothing_keeps_what_is_known():
     "write",
     [
         pytest.param(
-            lambda pk, sequence: RENDERS.record_read(
+            lambda pk, sequence: transitions.record_read(
                 pk, sequence, NOW, sume_status="x", next_poll_at=SOON
             ),
             id="record_read",
         ),
         pytest.param(
-            lambda pk, sequence: RENDERS.end(
+            lambda pk, sequence: transitions.end(
                 pk, sequence, NOW, Status.COMPLETED, sume_status="completed"
             ),
             id="end",
@@ -585,7 +582,7 @@ def test_a_read_that_another_one_overtook_writes_nothing(write, sequence):
 def test_an_end_is_kept_whole():
     render = stored(Status.SUBMITTED, poll_count=3, failed_reads=2, swept_at=EARLIER)
 
-    RENDERS.end(
+    transitions.end(
         render.pk,
         3,
         SOON,
@@ -617,7 +614,7 @@ def test_a_pending_row_is_canceled_at_once_only_if_sume_holds_no_job(unknown_at,
     render = stored(outcome_unknown_at=unknown_at)
     before = row(render)
 
-    assert RENDERS.cancel_unsent(render.pk, NOW) is wins
+    assert transitions.cancel_unsent(render.pk, NOW) is wins
 
     render.refresh_from_db()
     if wins:
@@ -634,8 +631,8 @@ def test_a_pending_row_is_canceled_at_once_only_if_sume_holds_no_job(unknown_at,
 def test_a_wish_to_cancel_is_noted_once_and_changes_no_state(start, unknown_at):
     render = stored(start, outcome_unknown_at=unknown_at)
 
-    assert RENDERS.request_cancel(render.pk, NOW)
-    assert not RENDERS.request_cancel(render.pk, SOON)
+    assert transitions.request_cancel(render.pk, NOW)
+    assert not transitions.request_cancel(render.pk, SOON)
 
     render.refresh_from_db()
     assert (render.status, render.cancel_requested_at) == (start, NOW)
@@ -645,7 +642,7 @@ def test_a_wish_to_cancel_is_noted_once_and_changes_no_state(start, unknown_at):
 def test_an_answer_to_a_cancel_is_in_the_timeline():
     render = stored(Status.SUBMITTED)
 
-    RENDERS.record_cancel_answer(render.pk, NOW, "Too late.")
+    transitions.record_cancel_answer(render.pk, NOW, "Too late.")
 
     render.refresh_from_db()
     assert render.cancel_answered_at == NOW
@@ -672,7 +669,7 @@ def test_nothing_changes_after_a_render_was_handled(status, name):
 def test_what_is_found_about_an_ended_render_is_stored_and_the_rest_stays():
     render = stored(Status.FAILED, cost_usd_micros=5)
 
-    RENDERS.store(render.pk, error_code="why", error_message="Why.")
+    transitions.store(render.pk, error_code="why", error_message="Why.")
 
     render.refresh_from_db()
     assert (render.error_code, render.error_message) == ("why", "Why.")
@@ -683,7 +680,7 @@ def test_what_is_found_about_an_ended_render_is_stored_and_the_rest_stays():
 def test_a_finish_is_postponed_by_the_one_who_knows_the_count(failures, wins):
     render = stored(Status.COMPLETED, failed_reads=2)
 
-    assert RENDERS.postpone_finish(render.pk, failures, SOON, "Not there.") is wins
+    assert transitions.postpone_finish(render.pk, failures, SOON, "Not there.") is wins
 
     render.refresh_from_db()
     assert render.failed_reads == (3 if wins else 2)
@@ -694,7 +691,7 @@ def test_a_finish_is_postponed_by_the_one_who_knows_the_count(failures, wins):
 def test_media_are_begun_by_the_one_who_knows_when_they_were_due(known):
     render = stored(Status.COMPLETED)
 
-    assert RENDERS.begin_media(render.pk, known, SOON, []) is (known == NOW)
+    assert transitions.begin_media(render.pk, known, SOON, []) is (known == NOW)
 
     render.refresh_from_db()
     assert render.next_poll_at == (SOON if known == NOW else NOW)
@@ -708,8 +705,8 @@ def with_two_artifacts(**changes):
 def test_what_became_of_one_artifact_is_kept_beside_the_others():
     render = with_two_artifacts()
 
-    assert RENDERS.keep_artifact(render.pk, 1, SOON, None, file="one")
-    assert RENDERS.keep_artifact(render.pk, 0, SOON, ("media postponed", "No."), failures=1)
+    assert transitions.keep_artifact(render.pk, 1, SOON, None, file="one")
+    assert transitions.keep_artifact(render.pk, 0, SOON, ("media postponed", "No."), failures=1)
 
     render.refresh_from_db()
     assert render.result["artifacts"] == [
@@ -723,10 +720,10 @@ def test_what_became_of_one_artifact_is_kept_beside_the_others():
 @pytest.mark.parametrize("facts", [{"file": "two"}, {"failures": 1}], ids=["stored", "failed"])
 def test_of_two_that_store_an_artifact_the_first_counts(facts):
     render = with_two_artifacts()
-    RENDERS.keep_artifact(render.pk, 0, SOON, None, file="one")
+    transitions.keep_artifact(render.pk, 0, SOON, None, file="one")
     before = row(render)
 
-    assert not RENDERS.keep_artifact(render.pk, 0, EARLIER, ("media postponed", ""), **facts)
+    assert not transitions.keep_artifact(render.pk, 0, EARLIER, ("media postponed", ""), **facts)
 
     assert row(render) == before
     assert events(render) == []
@@ -742,7 +739,7 @@ def test_of_an_artifact_that_is_not_waited_for_nothing_is_kept(changes, index):
     RenderJob.objects.filter(pk=render.pk).update(**changes)
     before = row(render)
 
-    assert not RENDERS.keep_artifact(render.pk, index, SOON, None, file="one")
+    assert not transitions.keep_artifact(render.pk, index, SOON, None, file="one")
 
     assert row(render) == before
 
@@ -750,7 +747,7 @@ def test_of_an_artifact_that_is_not_waited_for_nothing_is_kept(changes, index):
 def test_a_handled_render_is_due_no_more():
     render = stored(Status.COMPLETED)
 
-    RENDERS.mark_handled(render.pk, SOON)
+    transitions.mark_handled(render.pk, SOON)
 
     render.refresh_from_db()
     assert (render.handled_at, render.next_poll_at) == (SOON, None)
@@ -762,7 +759,7 @@ def test_a_handled_render_is_due_no_more():
 def test_a_long_detail_is_cut():
     render = stored()
 
-    RENDERS.log(render.pk, "note", "x" * 9_000)
+    transitions.log(render.pk, "note", "x" * 9_000)
 
     assert render.events.get().detail == "x" * 500
 
@@ -773,10 +770,10 @@ def test_a_transition_whose_event_cannot_be_written_did_not_happen(monkeypatch):
 
     render = stored()
     before = row(render)
-    monkeypatch.setattr(RenderQuerySet, "log", fail)
+    monkeypatch.setattr("renders.transitions.moves.log", fail)
 
     with pytest.raises(OSError, match="disk full"):
-        RENDERS.claim(render.pk, NOW, "default")
+        transitions.claim(render.pk, NOW, "default")
 
     assert row(render) == before
 
@@ -897,7 +894,7 @@ def test_a_handled_render_is_never_late():
 def test_the_sweep_notes_what_it_put_back():
     swept, other = stored(), stored()
 
-    assert RENDERS.mark_swept([swept.pk], NOW) == 1
+    assert transitions.mark_swept([swept.pk], NOW) == 1
 
     assert RENDERS.get(pk=swept.pk).swept_at == NOW
     assert RENDERS.get(pk=other.pk).swept_at is None
@@ -934,7 +931,3 @@ def test_a_visitor_sees_no_render():
     stored()
 
     assert not RENDERS.visible_to(AnonymousUser()).exists()
-
-
-def test_the_queries_alone_change_nothing():
-    assert not {"claim", "end", "release"} & set(vars(RenderQueries))

@@ -8,9 +8,10 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from renders import transitions
 from renders.models import RenderEvent, RenderJob
-from renders.reading import Heard
 from renders.states import Status
+from renders.transitions import Heard
 from tests.unit.test_models import NOW, a_render, stored
 
 pytestmark = pytest.mark.django_db
@@ -86,10 +87,10 @@ def test_many_reads_written_at_once_are_as_if_each_were_written_by_itself(pairs)
         ]
 
         with transaction.atomic():
-            singly = {one.pk for one in told if RENDERS.record(one, NOW)}
+            singly = {one.pk for one in told if transitions.record(one, NOW)}
             expected = rows()
             transaction.set_rollback(True)
-        together = RENDERS.record_reads(told, NOW)
+        together = transitions.record_reads(told, NOW)
 
         assert together == singly
         assert rows() == expected
@@ -107,11 +108,11 @@ def test_many_reads_are_one_statement_where_the_database_can(django_assert_max_n
     told = [heard(render) for render in renders]
 
     with django_assert_max_num_queries(1 if connection.vendor == "postgresql" else 22):
-        assert RENDERS.record_reads(told, NOW) == {render.pk for render in renders}
+        assert transitions.record_reads(told, NOW) == {render.pk for render in renders}
 
 
 def test_no_reads_write_nothing():
-    assert RENDERS.record_reads([], NOW) == set()
+    assert transitions.record_reads([], NOW) == set()
 
 
 # --- Asked for meanwhile ----------------------------------------------------------------------
@@ -120,7 +121,7 @@ def test_no_reads_write_nothing():
 def test_a_read_serves_whoever_asked_before_it():
     render = stored(Status.SUBMITTED, asked_at=EARLIER)
 
-    assert RENDERS.record(heard(render), NOW)
+    assert transitions.record(heard(render), NOW)
 
     render.refresh_from_db()
     assert render.asked_at is None
@@ -129,20 +130,20 @@ def test_a_read_serves_whoever_asked_before_it():
 @pytest.mark.parametrize("before", [None, EARLIER], ids=["nobody before", "somebody before too"])
 def test_a_read_with_an_answer_loses_where_somebody_asked_since_it_began(before):
     render = stored(Status.SUBMITTED, asked_at=before)
-    RENDERS.ask([render.pk], NOW)
+    transitions.ask([render.pk], NOW)
     unchanged = rows()
 
-    assert not RENDERS.record(heard(render), NOW)
-    assert RENDERS.record_reads([heard(render)], NOW) == set()
+    assert not transitions.record(heard(render), NOW)
+    assert transitions.record_reads([heard(render)], NOW) == set()
 
     assert rows() == unchanged
 
 
 def test_one_without_an_answer_leaves_who_asked_waiting():
     render = stored(Status.SUBMITTED)
-    RENDERS.ask([render.pk], NOW)
+    transitions.ask([render.pk], NOW)
 
-    assert RENDERS.record(heard(render, answered=False), NOW)
+    assert transitions.record(heard(render, answered=False), NOW)
 
     render.refresh_from_db()
     assert (render.asked_at, render.poll_count) == (NOW, 1)
@@ -152,7 +153,7 @@ def test_one_without_an_answer_leaves_who_asked_waiting():
 
 
 def taken(now=NOW, limit=10):
-    return [render.pk for render in RENDERS.take_due(now, PATIENCE, limit)]
+    return [render.pk for render in transitions.take_due(RENDERS, now, PATIENCE, limit)]
 
 
 def test_what_is_due_is_taken_by_one():
@@ -185,7 +186,7 @@ def test_what_was_taken_and_never_read_is_due_again_when_patience_is_over():
 def test_what_was_read_is_due_at_its_next_time_and_not_when_patience_is_over():
     render = stored(Status.SUBMITTED, next_poll_at=NOW)
     taken()
-    RENDERS.record(heard(render), NOW)
+    transitions.record(heard(render), NOW)
 
     assert taken(at(4.9)) == []
     assert taken(SOON) == [render.pk]
@@ -196,7 +197,7 @@ def test_what_is_given_back_is_free_at_once_for_whoever_still_has_it():
     assert set(taken()) == {mine.pk, others.pk}
     RENDERS.filter(pk=others.pk).update(taken_at=at(1))  # taken anew since
 
-    assert RENDERS.give_back([mine.pk, others.pk], NOW) == 1
+    assert transitions.give_back([mine.pk, others.pk], NOW) == 1
 
     assert taken(at(2)) == [mine.pk]
 
@@ -205,8 +206,8 @@ def test_whoever_asks_for_a_read_of_what_is_taken_gets_no_second_one_now():
     render = stored(Status.SUBMITTED, next_poll_at=NOW)
     taken()
 
-    RENDERS.ask([render.pk], at(1))
-    RENDERS.bring_forward([render.pk], at(1))
+    transitions.ask([render.pk], at(1))
+    transitions.bring_forward([render.pk], at(1))
 
     assert taken(at(1)) == []
 
@@ -214,8 +215,8 @@ def test_whoever_asks_for_a_read_of_what_is_taken_gets_no_second_one_now():
 def test_what_is_brought_forward_is_free_though_it_was_swept():
     render = stored(Status.SUBMITTED, next_poll_at=LATE, swept_at=NOW)
 
-    assert RENDERS.bring_forward([render.pk], at(1)) == 1
-    assert RENDERS.bring_forward([render.pk], at(1)) == 0
+    assert transitions.bring_forward([render.pk], at(1)) == 1
+    assert transitions.bring_forward([render.pk], at(1)) == 0
 
     assert taken(at(1)) == [render.pk]
 
@@ -236,7 +237,7 @@ def test_a_read_is_postponed_only_where_nothing_happened_meanwhile(sequence, kno
     render = stored(status)
     before = rows()
 
-    assert not RENDERS.postpone_read(render.pk, sequence, known, LATE)
+    assert not transitions.postpone_read(render.pk, sequence, known, LATE)
 
     assert rows() == before
 
@@ -244,7 +245,7 @@ def test_a_read_is_postponed_only_where_nothing_happened_meanwhile(sequence, kno
 def test_a_postponed_read_counts_as_none():
     render = stored(Status.SUBMITTED, swept_at=EARLIER)
 
-    assert RENDERS.postpone_read(render.pk, 0, NOW, LATE)
+    assert transitions.postpone_read(render.pk, 0, NOW, LATE)
 
     render.refresh_from_db()
     assert (render.next_poll_at, render.poll_count, render.swept_at) == (LATE, 0, None)

@@ -7,7 +7,7 @@ import pytest
 from django.db import DataError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
-from renders import recording
+from renders import recording, transitions
 from renders.exceptions import OutcomeUnknown
 from renders.models import RenderEvent, RenderJob
 from renders.recording import Next, record, record_many
@@ -93,7 +93,7 @@ def test_who_was_overtaken_writes_nothing_and_does_not_go_on(write):
 @both
 def test_asked_for_since_the_read_began_it_is_read_once_more_a_moment_later(write):
     render = submitted()
-    RenderJob.objects.ask([render.pk], NOW)
+    transitions.ask([render.pk], NOW)
 
     assert write([(render, goes(wait=3))]) == [Next(SHORTEST)]
 
@@ -140,7 +140,7 @@ def test_many_together_are_as_each_by_itself():
         (submitted(cancel_requested_at=NOW), goes(wait=2)),
     ]
     asked, lost, ended = submitted(), submitted(), submitted()
-    RenderJob.objects.ask([asked.pk], NOW)
+    transitions.ask([asked.pk], NOW)
     RenderJob.objects.filter(pk=lost.pk).update(poll_count=7)
     record(ended, done())
     answers += [(asked, goes(wait=9)), (lost, goes()), (ended, goes())]

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from renders import batches, services
+from renders import batches, services, transitions
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import Installation, RenderJob
 from renders.references import door
@@ -249,7 +249,7 @@ def test_a_retry_of_an_original_that_was_deleted_by_hand_and_made_again_is_the_f
         original = services.create_render(**FOX)
         other = services.create_render("a hen")
         for row in (original, other):
-            RenderJob.objects.cancel_unsent(row.pk, row.created_at)
+            transitions.cancel_unsent(row.pk, row.created_at)
         if number == 0:
             first = services.retry_render(original)
             RenderJob.objects.filter(pk=original.pk).delete()

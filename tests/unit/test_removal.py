@@ -6,7 +6,7 @@ from django.db.models import ProtectedError
 from django.test.utils import isolate_apps
 from django.utils import timezone
 
-from renders import removal
+from renders import removal, transitions
 from renders.models import RenderEvent, RenderJob
 from renders.states import SENDING, TERMINAL, Status
 from renders.storage import storage
@@ -53,12 +53,12 @@ def test_what_is_not_over_is_not_touched(status):
 def test_a_post_of_an_erased_render_still_counts_against_its_own_workspace():
     now = timezone.now()
     render = over(days=0, workspace="acme")
-    RenderJob.objects.log_post(render.pk, SENDING, "acme")
+    transitions.log_post(render.pk, SENDING, "acme")
 
     removal.strip([render.pk], now, names=True)
 
-    assert RenderJob.objects.writes_around(now, 60, "acme").count() == 1
-    assert not RenderJob.objects.writes_around(now, 60, "default").exists()
+    assert RenderEvent.objects.writes_around(now, 60, "acme").count() == 1
+    assert not RenderEvent.objects.writes_around(now, 60, "default").exists()
     assert not render.events.exclude(what=SENDING).exclude(detail="").exists()
 
 

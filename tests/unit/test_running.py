@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from renders import backlog, crew, running, services, sweep
 from renders.models import Gate, RenderJob
-from renders.querysets import RenderQuerySet
+from renders.models.querysets import RenderQuerySet
 from renders.running import Runner
 from renders.states import Sort, Status
 from renders.steps import Step

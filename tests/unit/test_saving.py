@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from renders import backlog, media, saving
 from renders.conf import conf
-from renders.connections import redis_client, sume
+from renders.connections import redis_client
 from renders.lease import Leases, Unshared
 from renders.models import RenderJob
 from renders.steps import Step
+from renders.sume.clients import sume
 from tests.unit.api.support import completed
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from renders import references, services
+from renders import references, services, transitions
 from renders.exceptions import InvalidRender
 from renders.models import RenderEvent, RenderJob
 from renders.states import Kind, Status
@@ -313,7 +313,7 @@ def test_a_render_that_has_ended_is_not_canceled(followed, committed, status):
 
 def test_a_cancel_looks_at_the_database_and_not_at_an_old_copy(followed, committed):
     render = stored()
-    RenderJob.objects.claim(render.pk, NOW, "default")
+    transitions.claim(render.pk, NOW, "default")
 
     with committed():
         services.cancel_render(render)
@@ -381,9 +381,9 @@ def test_only_a_failed_or_canceled_render_is_retried(followed, committed, status
 def test_what_was_accepted_can_be_retried(followed, db):
     params = {"a": 2**63 - 1, "b": 1e15, "c": -1e-300, "d": [0.1, {"e": None}], "f": "🦊"}
     render = services.create_render("a fox", params=params)
-    RenderJob.objects.claim(render.pk, NOW, "default")
+    transitions.claim(render.pk, NOW, "default")
     claimed_at = RenderJob.objects.get().claimed_at
-    RenderJob.objects.refuse(render.pk, claimed_at, NOW, code="bad", message="No.")
+    transitions.refuse(render.pk, claimed_at, NOW, code="bad", message="No.")
 
     again = services.retry_render(RenderJob.objects.get())
 

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from renders import transitions
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.states import Status
 from tests.unit.test_models import NOW, stored
@@ -41,12 +42,12 @@ def updates():
 
 READ = {"sequence": 0, "now": NOW, "sume_status": "processing", "failed_reads": 1}
 HOT = {
-    "put back by the sweep": lambda render: RENDERS.mark_swept([render.pk], NOW),
-    "taken for a read": lambda render: RENDERS.take_due(render.next_poll_at, 10, 1),
-    "a read at once is asked for": lambda render: RENDERS.ask([render.pk], NOW),
-    "a cancel is answered": lambda render: RENDERS.record_cancel_answer(render.pk, NOW, "yes"),
+    "put back by the sweep": lambda render: transitions.mark_swept([render.pk], NOW),
+    "taken for a read": lambda render: transitions.take_due(RENDERS, render.next_poll_at, 10, 1),
+    "a read at once is asked for": lambda render: transitions.ask([render.pk], NOW),
+    "a cancel is answered": lambda render: transitions.record_cancel_answer(render.pk, NOW, "yes"),
     # What a poll writes, but for the time of the next one.
-    "a read": lambda render: RENDERS.record_read(
+    "a read": lambda render: transitions.record_read(
         render.pk, next_poll_at=render.next_poll_at, not_found_since=NOW, **READ
     ),
 }
@@ -67,7 +68,7 @@ def test_of_what_a_poll_writes_only_the_next_time_is_indexed(on_postgresql):
     before = updates()
     later = render.next_poll_at + timedelta(seconds=15)
 
-    assert RENDERS.record_read(render.pk, next_poll_at=later, **READ)
+    assert transitions.record_read(render.pk, next_poll_at=later, **READ)
 
     assert updates() == (before[0] + 1, before[1])
     changing = {"poll_count", "last_polled_at", "swept_at", "asked_at", "failed_reads"}

@@ -5,7 +5,17 @@ from types import SimpleNamespace
 import pytest
 from django.utils import timezone
 
-from renders import attention, claims, counting, gate, loads, services, submission, workspaces
+from renders import (
+    attention,
+    claims,
+    counting,
+    gate,
+    loads,
+    services,
+    submission,
+    transitions,
+    workspaces,
+)
 from renders.exceptions import (
     KeyTaken,
     NotFound,
@@ -98,7 +108,7 @@ def test_a_worker_that_lost_its_claim_before_it_sent_sends_nothing(render, monke
     """Reaped before its request was frozen, a row counts as unsent: so it must stay unsent."""
     sume = Sume()
     claim = submission.begin(render.pk)
-    RenderJob.objects.reap(render.pk, timezone.now(), 0)
+    transitions.reap(render.pk, timezone.now(), 0)
 
     submission.send(claim, sume)
 
@@ -122,7 +132,7 @@ def test_a_late_answer_is_taken_by_a_row_whose_outcome_was_unknown(render):
 
     class Slow(Sume):
         def submit(self, *request):
-            RenderJob.objects.reap(render.pk, timezone.now(), 0)
+            transitions.reap(render.pk, timezone.now(), 0)
             submitted(render, REFUSALS[-2])
             return super().submit(*request)
 
@@ -150,7 +160,7 @@ def test_an_avatar_of_an_older_release_ends_unbilled_with_what_to_do(render):
 @pytest.fixture
 def unknown(render):
     submitted(render, LOST, REFUSALS[-2])
-    RenderJob.objects.mark_handled(render.pk, timezone.now())
+    transitions.mark_handled(render.pk, timezone.now())
     render.refresh_from_db()
     return render
 

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from renders import batches, services
+from renders import batches, services, transitions
 from renders.models import RenderJob
 from renders.states import Status
 
@@ -25,7 +25,7 @@ def send(count):
     """Claim the next ones; returns whose they are."""
     pks = RENDERS.due(timezone.now()).pks(count)
     for pk in pks:
-        assert RENDERS.claim(pk, timezone.now(), "default")
+        assert transitions.claim(pk, timezone.now(), "default")
     rows = RENDERS.in_bulk(pks)
     return [rows[pk].created_by.username if rows[pk].created_by else "" for pk in pks]
 
@@ -105,7 +105,7 @@ def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkey
 
     def both_have_chosen_it(pks, now):
         assert unhold(pks, now) == pks
-        assert RENDERS.claim(pks[0], now, "default")
+        assert transitions.claim(pks[0], now, "default")
         return unhold(pks, now)
 
     monkeypatch.setattr(RENDERS, "unhold_many", both_have_chosen_it)

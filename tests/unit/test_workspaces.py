@@ -10,9 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 from project.workspaces import workspaces_in
 from renders import connections, workspaces
 from renders.conf import conf
-from renders.connections import sume
 from renders.exceptions import UnknownWorkspace
 from renders.secrets_file import secrets_file
+from renders.sume.clients import sume
 
 ACME = {"API_KEY": "acme-key", "PLAN": "pro", "BUDGET_USD": "49.90"}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from renders import erasing
+from renders import batches, erasing
 from renders.erasing import Erased, NotOver
 from renders.management import arguments
 from renders.management.bars import bar_on
@@ -79,7 +79,9 @@ class Command(BaseCommand):
                 f"Nothing was erased: {_renders_are(count)} not over. Wait for the end, or "
                 "ask for a cancel with --cancel."
             )
-        left = erasing.cancel_open(user)
+        while batches.cancel_renders(erasing.open_renders(user)).unreached:
+            pass
+        left = erasing.open_renders(user).count()
         raise CommandError(
             f"Nothing was erased yet. Cancel requested; {_renders_are(left)} not over. "
             "Workers must run. Do the same again in a minute."

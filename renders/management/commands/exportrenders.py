@@ -15,7 +15,7 @@ from renders import exporting
 from renders.management import arguments
 from renders.management.bars import bar_on
 from renders.models import RenderJob
-from renders.queries import RenderQueries
+from renders.models.querysets import RenderQuerySet
 from renders.states import Kind, Status
 
 USAGE = 2
@@ -89,7 +89,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
 
-    def _chosen(self, options: dict[str, Any]) -> RenderQueries:
+    def _chosen(self, options: dict[str, Any]) -> RenderQuerySet:
         account = options["workspace"]
         where: dict[str, Any] = {
             "status__in": options["status"],

@@ -7,15 +7,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import close_old_connections
 
-from renders import scheduling, starting
+from renders import destination, scheduling
 from renders.conf import conf
-from renders.connections import poll_leases, polls, sume
+from renders.connections import poll_leases, polls
 from renders.due import SetQueue
 from renders.management import arguments
 from renders.outages import DATABASE_FAILS, in_words
 from renders.pulse import POLLRENDERS, Pulse
 from renders.reader import Reader
 from renders.stopping import Stopping
+from renders.sume.clients import sume
 
 logger = logging.getLogger(__name__)
 TURN_SECONDS = 0.1
@@ -40,7 +41,7 @@ class Command(BaseCommand):
                 f"RENDERS_SCHEDULER is {conf.SCHEDULER}: nothing comes into the sorted set. "
                 "Set it to sortedset for this command, the web server, the workers and beat."
             )
-        starting.say_where_renders_go()
+        destination.say_where_renders_go()
         slots = arguments.use_slots(slots)
         reader = Reader(
             SetQueue(polls(), poll_leases()), sume, slots=slots, follow=scheduling.follow

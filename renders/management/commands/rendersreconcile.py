@@ -9,7 +9,6 @@ from django.db import DatabaseError
 from rich.text import Text
 
 from renders import reconciliation, standing, workspaces
-from renders.connections import sume
 from renders.demo.terminal import console_on, one_line
 from renders.exceptions import (
     BackOff,
@@ -25,6 +24,7 @@ from renders.management import arguments
 from renders.management.bars import bar_on
 from renders.models import RenderJob
 from renders.reconciliation import Check, Comparison
+from renders.sume.clients import sume
 
 DIFFERS = 1
 NOT_DONE = 2

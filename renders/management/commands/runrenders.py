@@ -6,14 +6,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from renders import pruning, starting
+from renders import destination, pruning
 from renders.conf import conf
-from renders.connections import sume
 from renders.daily import Daily
 from renders.listening import Listener
 from renders.management import arguments
 from renders.running import Runner
 from renders.stopping import Stopping
+from renders.sume.clients import sume
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 "or it looks for a broker at each new render."
             )
             settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
-        starting.say_where_renders_go()
+        destination.say_where_renders_go()
         slots = arguments.use_slots(slots)
         listener = Listener()
         listener.start()

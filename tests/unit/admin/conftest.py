@@ -6,6 +6,7 @@ from django.contrib.auth.models import Permission
 from django.core.cache import cache
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status
@@ -51,8 +52,8 @@ def sent():
     def sent(prompt="A boat", **fields):
         row = create_render(prompt, **fields)
         now = timezone.now()
-        RenderJob.objects.claim(row.pk, now, "default")
-        RenderJob.objects.record_submitted(
+        transitions.claim(row.pk, now, "default")
+        transitions.record_submitted(
             row.pk, now, job_id=f"job-{row.pk}", sume_status="queued", hit=False, next_poll_at=now
         )
         return row
@@ -67,10 +68,10 @@ def ended(sent):
     def ended(status=Status.COMPLETED, at=None, *, cost=40_000, artifacts=(), code="", **fields):
         row = sent(**fields)
         at = at or timezone.now()
-        RenderJob.objects.end(row.pk, 0, at, status, sume_status=status, code=code, cost=cost)
+        transitions.end(row.pk, 0, at, status, sume_status=status, code=code, cost=cost)
         if artifacts:
-            RenderJob.objects.store(row.pk, result={"artifacts": list(artifacts)})
-        RenderJob.objects.mark_handled(row.pk, at)
+            transitions.store(row.pk, result={"artifacts": list(artifacts)})
+        transitions.mark_handled(row.pk, at)
         row.refresh_from_db()
         return row
 

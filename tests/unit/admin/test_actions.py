@@ -7,7 +7,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
-from renders import batches, services
+from renders import batches, services, transitions
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, create_renders
 from renders.states import OUTCOME_UNKNOWN, Status
@@ -180,9 +180,9 @@ def test_check_now_asks_about_what_sume_holds(site):
 def test_what_sume_may_hold_is_sent_again_with_its_key(site):
     unknown, refused = create_render("A"), create_render("B")
     for row, code in ((unknown, OUTCOME_UNKNOWN), (refused, "bad_prompt")):
-        RENDERS.claim(row.pk, now := timezone.now(), "default")
-        RENDERS.freeze_request(row.pk, now, "/v1/images", "{}")
-        RENDERS.refuse(
+        transitions.claim(row.pk, now := timezone.now(), "default")
+        transitions.freeze_request(row.pk, now, "/v1/images", "{}")
+        transitions.refuse(
             row.pk, now, now, code=code, message="No.", key_taken=code == OUTCOME_UNKNOWN
         )
 

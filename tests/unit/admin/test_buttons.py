@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render, retry_render
 from renders.states import Status
@@ -101,7 +102,7 @@ def test_each_status_has_the_buttons_that_make_sense(admin_client, sent, ended, 
             row = create_render("A boat")
         case Status.SUBMITTING:
             row = create_render("A boat")
-            RenderJob.objects.claim(row.pk, row.created_at, "default")
+            transitions.claim(row.pk, row.created_at, "default")
         case Status.SUBMITTED:
             row = sent()
         case _:

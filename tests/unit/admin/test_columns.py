@@ -6,7 +6,7 @@ import pytest
 from django.contrib import admin
 from django.utils import timezone
 
-from renders import attention
+from renders import attention, transitions
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render
 from renders.states import Status
@@ -40,7 +40,7 @@ def test_a_badge_says_more_where_a_person_should_know(sent):
 
 def test_one_that_waits_for_the_budget_says_so_and_why_once(admin_client):
     row = create_render("A boat")
-    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20.")
+    transitions.put_aside([row.pk], "It costs up to $1.20.")
 
     assert ">Waits for the budget</span>" in shown("badge", row)
     html = admin_client.get(f"/admin/renders/renderjob/{row.pk}/change/").content.decode()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from renders import transitions
 from renders.admin import filters
 from renders.attention import Reason
 from renders.models import RenderJob
@@ -22,7 +23,7 @@ def found(listed):
 
 def test_each_status_finds_its_own(found, sent, ended):
     create_render("pending")
-    RenderJob.objects.claim(create_render("submitting").pk, timezone.now(), "default")
+    transitions.claim(create_render("submitting").pk, timezone.now(), "default")
     sent("submitted")
     for status in (Status.COMPLETED, Status.FAILED, Status.CANCELED):
         ended(status, prompt=str(status))
@@ -37,7 +38,7 @@ def test_each_status_finds_its_own(found, sent, ended):
 
 def test_those_that_wait_for_the_budget_are_found_and_held_ones_are_not(found):
     rows = [create_render(prompt) for prompt in ("aside", "held", "in line")]
-    RenderJob.objects.put_aside([row.pk for row in rows[:2]], "Too dear.")
+    transitions.put_aside([row.pk for row in rows[:2]], "Too dear.")
     RenderJob.objects.filter(prompt="held").update(held_at=timezone.now())
 
     assert found(status="over_budget") == {"aside"}

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from renders import gate, services, spending
+from renders import gate, services, spending, transitions
 from renders.exceptions import Paused
 from renders.health import work
 from renders.models import Gate, RenderJob
@@ -126,7 +126,7 @@ def test_what_is_left_of_the_budget_and_who_waits_for_it_is_shown(admin_client, 
     spending.forget()
     settings.RENDERS = {"BUDGET_USD": 10, "USER_BUDGET_USD": 0.5, "PRICES": "image:sume/auto=0.09"}
     aside, _ = services.create_renders([{"prompt": "a fox"}, {"prompt": "a cat"}])
-    RenderJob.objects.put_aside([aside.pk], "Too dear.")
+    transitions.put_aside([aside.pk], "Too dear.")
     ended(cost=7_900_000)
 
     html = text(admin_client)
@@ -153,8 +153,8 @@ def overdue(settings):
     now = timezone.now()
     for number in range(2):
         render = services.create_render(f"a fox no. {number}")
-        RenderJob.objects.claim(render.pk, now, "default")
-        RenderJob.objects.record_submitted(
+        transitions.claim(render.pk, now, "default")
+        transitions.record_submitted(
             render.pk,
             now - timedelta(hours=number * 2),
             job_id=f"job_{number}",

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from renders import gate
+from renders import gate, transitions
 from renders.admin import summary
 from renders.exceptions import Paused
 from renders.models import Gate, RenderJob
@@ -34,7 +34,7 @@ def numbers(client):
 
 def test_it_counts_and_adds_up(admin_client, sent, ended):
     create_render("A boat")
-    RenderJob.objects.claim(create_render("A fox").pk, timezone.now(), "default")
+    transitions.claim(create_render("A fox").pk, timezone.now(), "default")
     sent()
     RenderJob.objects.filter(pk=sent().pk).update(failed_reads=3)
     ended(cost=1_234_567)

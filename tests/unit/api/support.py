@@ -5,6 +5,7 @@ import json
 from django.test import Client
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import ApiToken, RenderJob
 from renders.services import create_render
 from renders.states import Status
@@ -49,8 +50,8 @@ def problem(response, status, code=None):
 def failed(user, prompt="A boat"):
     """A render that Sume refused."""
     row, now = create_render(prompt, user=user), timezone.now()
-    RenderJob.objects.claim(row.pk, now, "default")
-    RenderJob.objects.refuse(row.pk, now, now, code="refused", message="Change it.")
+    transitions.claim(row.pk, now, "default")
+    transitions.refuse(row.pk, now, now, code="refused", message="Change it.")
     row.refresh_from_db()
     return row
 

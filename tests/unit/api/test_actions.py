@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import OUTCOME_UNKNOWN
@@ -78,7 +79,7 @@ def test_who_may_only_see_a_render_does_not_send_it_again(ann, bob, sam):
 
 def linked(user):
     row = completed(user, {"url": "https://a.example/0", "type": "image"})
-    RenderJob.objects.mark_handled(row.pk, timezone.now())
+    transitions.mark_handled(row.pk, timezone.now())
     return row
 
 
@@ -117,7 +118,7 @@ def test_to_see_a_render_is_not_to_change_it(ann, sam, action):
 @pytest.mark.parametrize("action", ["cancel", "retry"])
 def test_no_body_is_needed_and_none_but_json_is_taken(ann, action):
     row, now = create_render("A boat", user=ann.user), timezone.now()
-    RenderJob.objects.cancel_unsent(row.pk, now)
+    transitions.cancel_unsent(row.pk, now)
     path = f"{row.pk}/{action}/"
 
     assert ann.post(path, body={}).status_code == 202

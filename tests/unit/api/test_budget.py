@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from renders import spending
+from renders import spending, transitions
 from renders.api.document import document
 from renders.models import RenderJob, UserWorkspace
 from renders.services import create_render
@@ -77,7 +77,7 @@ def test_a_pending_render_says_why_it_waits(ann):
     row = create_render("A boat", user=ann.user)
     assert ann.get(f"{row.pk}/").json()["waiting_reason"] is None
 
-    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
+    transitions.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
 
     shown = ann.get(f"{row.pk}/").json()
     assert (shown["status"], shown["error"]) == ("pending", None)

@@ -15,7 +15,7 @@ from renders.bodies import SHAPES
 from renders.field_values import FILLED, SPACE
 from renders.models import Avatar, RenderJob
 from renders.services import create_render
-from renders.states import Kind
+from renders.states import Kind, takes_model
 from renders.validation import request_errors
 from tests.unit.api.support import problem
 
@@ -91,7 +91,7 @@ def requests(draw):
         request["params"] = None
     if "prompt" in source or draw(st.integers(0, 5)) == 5:
         request["prompt"] = pick(PROMPTS)
-    if shape.takes_model and draw(st.booleans()):
+    if takes_model(kind) and draw(st.booleans()):
         request["model"] = pick((["sume/fast", "模型"], ["", " ", 7]))
     return request
 
@@ -125,7 +125,7 @@ def test_every_kind_and_field_of_the_table_is_in_the_document():
         shape = SHAPES[Kind(kind)]
         fields = {}
         for properties in alternatives:
-            assert ("model" in properties) == shape.takes_model
+            assert ("model" in properties) == takes_model(kind)
             refused = properties["params"]["propertyNames"]["not"]["enum"]
             assert shape.not_part.keys() <= set(refused)
             fields |= properties["params"].get("properties", {})
@@ -214,7 +214,7 @@ def test_a_kind_without_models_shows_null(ann, kind):
     RenderJob.objects.update(model="sume/auto")  # as rows of earlier versions have it
     shown = ann.get(f"{row.pk}/").json()
 
-    assert shown["model"] == ("sume/auto" if SHAPES[kind].takes_model else None)
+    assert shown["model"] == ("sume/auto" if takes_model(kind) else None)
     assert validator("Render").is_valid(shown)
 
 

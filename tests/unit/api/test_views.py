@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import RenderJob
 from renders.services import create_render
 from tests.unit.api.support import URL, completed, problem
@@ -216,7 +217,7 @@ def test_a_render_of_another_person_is_not_there(api, bob):
 
 def test_the_list_is_newest_first_and_can_be_narrowed(api, ann):
     rows = [create_render(f"Boat {number}", user=ann) for number in range(3)]
-    RenderJob.objects.claim(rows[1].pk, timezone.now(), "default")
+    transitions.claim(rows[1].pk, timezone.now(), "default")
 
     def ids(query=""):
         return [row["id"] for row in api.get(URL + query).json()["renders"]]
@@ -267,8 +268,8 @@ def test_media_come_by_own_addresses_and_never_by_signed_ones(api, ann, settings
 def test_a_failed_render_says_why(api, ann):
     row = create_render("A boat", user=ann)
     now = timezone.now()
-    RenderJob.objects.claim(row.pk, now, "default")
-    RenderJob.objects.refuse(row.pk, now, now, code="content_policy", message="Change it.")
+    transitions.claim(row.pk, now, "default")
+    transitions.refuse(row.pk, now, now, code="content_policy", message="Change it.")
 
     assert api.get(f"{URL}{row.pk}/").json()["error"] == {
         "code": "content_policy",

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from renders.demo.following import End, Following, did_as_asked, has_ended
 from renders.models import RenderJob
-from renders.querysets import RenderQuerySet
+from renders.models.querysets import RenderQuerySet
 from renders.states import Status
 
 pytestmark = pytest.mark.django_db

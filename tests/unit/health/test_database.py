@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.db import connections
 from django.utils import timezone
 
-from renders import pulse
+from renders import outages, pulse
 from renders.health import database
 from renders.models import Heartbeat
 
@@ -75,9 +75,9 @@ def test_a_connection_to_be_made_for_health_does_not_wait_for_ever(monkeypatch):
     class Fresh:
         vendor, connection, settings_dict = "postgresql", None, {"OPTIONS": {"pool": True}}
 
-    monkeypatch.setattr(database, "connections", {"default": Fresh()})
+    monkeypatch.setattr(outages, "connections", {"default": Fresh()})
 
-    given = database.connection().settings_dict["OPTIONS"]
+    given = outages.connection().settings_dict["OPTIONS"]
 
     assert given["connect_timeout"] and given["tcp_user_timeout"] and "pool" not in given
     assert Fresh.settings_dict == {"OPTIONS": {"pool": True}}  # others wait as they did

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, services
+from renders import gate, services, transitions
 from renders.health import jobs
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import SENDING
@@ -20,8 +20,8 @@ def codes(found):
 def sent(**fields):
     render = services.create_render("a fox")
     now = timezone.now()
-    RenderJob.objects.claim(render.pk, now, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(render.pk, now, "default")
+    transitions.record_submitted(
         render.pk, now, job_id="job", sume_status="queued", hit=False, next_poll_at=now
     )
     RenderJob.objects.filter(pk=render.pk).update(**fields)
@@ -77,7 +77,7 @@ def ended(number):
     for _ in range(number):
         render = sent(by_webhook=True)
         now = timezone.now()
-        RenderJob.objects.end(render.pk, 0, now, "completed", sume_status="completed", code="")
+        transitions.end(render.pk, 0, now, "completed", sume_status="completed", code="")
 
 
 def test_webhooks_are_missed_when_jobs_end_without_any(settings):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, pulse, services, spending
+from renders import gate, pulse, services, spending, transitions
 from renders.exceptions import BackOff, Paused
 from renders.health import work
 from renders.health.findings import Level
@@ -52,8 +52,8 @@ def test_what_must_go_on_is_missed_after_a_while(settings, name, ask, longest):
 def submitted():
     render = services.create_render("a fox")
     now = timezone.now()
-    RenderJob.objects.claim(render.pk, now, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(render.pk, now, "default")
+    transitions.record_submitted(
         render.pk, now, job_id="job_1", sume_status="queued", hit=False, next_poll_at=now
     )
     return render

@@ -3,7 +3,7 @@
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
-from renders.models import RenderJob
+from renders import transitions
 from renders.services import create_render
 from renders.states import Status
 from renders.storage import storage
@@ -14,8 +14,8 @@ SIGNED = "https://media.example/a.png?X-Signature=hush"
 def submitted(user, prompt="A boat"):
     row = create_render(prompt, user=user)
     now = timezone.now()
-    RenderJob.objects.claim(row.pk, now, "default")
-    RenderJob.objects.record_submitted(
+    transitions.claim(row.pk, now, "default")
+    transitions.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
     row.refresh_from_db()
@@ -25,9 +25,9 @@ def submitted(user, prompt="A boat"):
 def ended(user, status=Status.COMPLETED, prompt="A boat", artifacts=(), **facts):
     row = submitted(user, prompt)
     now = timezone.now()
-    RenderJob.objects.end(row.pk, 0, now, status, sume_status=status, **facts)
-    RenderJob.objects.store(row.pk, result={"artifacts": list(artifacts)})
-    RenderJob.objects.mark_handled(row.pk, now)
+    transitions.end(row.pk, 0, now, status, sume_status=status, **facts)
+    transitions.store(row.pk, result={"artifacts": list(artifacts)})
+    transitions.mark_handled(row.pk, now)
     row.refresh_from_db()
     return row
 

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
+from renders import transitions
 from renders.models import RenderJob
 from renders.services import cancel_render, create_render
 from renders.states import OUTCOME_UNKNOWN, Status
@@ -174,7 +175,7 @@ def test_the_api_call_is_there_with_this_sites_address(page, ann, settings):
 def test_one_that_waits_for_the_budget_says_why_and_no_place_in_the_line(page, ann, bob):
     create_render("First", user=bob)
     row = create_render("Second", user=ann)
-    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
+    transitions.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
 
     html = page.get(row.get_absolute_url()).text
     assert "Waits for the budget: It costs up to $1.20, but $0.30 is left." in html
@@ -213,8 +214,8 @@ def test_its_end_is_sent_and_told_and_then_it_asks_no_more(page, ann):
     first = page.get(row.get_absolute_url())
     assert poller_of(first.text)["again"]
     now = timezone.now()
-    RenderJob.objects.end(row.pk, 0, now, Status.FAILED, sume_status="failed", message="No.")
-    RenderJob.objects.mark_handled(row.pk, now)
+    transitions.end(row.pk, 0, now, Status.FAILED, sume_status="failed", message="No.")
+    transitions.mark_handled(row.pk, now)
     response = poll(page, first)
 
     for name in ("standing", "trouble", "actions", "timeline", "news"):

@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from renders import spending
+from renders import spending, transitions
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status
@@ -144,7 +144,7 @@ def test_the_line_follows_what_is_spent(page, budgets, ann):
 
 def test_a_card_says_why_its_render_waits(page, ann):
     row = create_render("A boat", user=ann)
-    RenderJob.objects.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
+    transitions.put_aside([row.pk], "It costs up to $1.20, but $0.30 is left.")
 
     html = page.get(GALLERY).text
     assert '<p class="words">Waits for the budget: It costs up to $1.20, but $0.30 is left.' in html
@@ -221,7 +221,7 @@ def test_the_gallery_asks_again_by_itself_only_while_something_runs(page, ann):
 def test_a_render_that_was_never_handled_is_not_asked_for_for_ever(page, ann):
     row = submitted(ann)
     long_ago = timezone.now() - timedelta(hours=1)
-    RenderJob.objects.end(row.pk, 0, long_ago, Status.COMPLETED, sume_status="completed")
+    transitions.end(row.pk, 0, long_ago, Status.COMPLETED, sume_status="completed")
 
     assert not poller_of(page.get(GALLERY).text)["again"]
 
@@ -241,7 +241,7 @@ def test_what_changed_is_sent_alone_and_told_once(page, ann):
     create_render("Still waiting", user=ann)
     row = create_render("A boat", user=ann)
     first = page.get(GALLERY)
-    RenderJob.objects.cancel_unsent(row.pk, timezone.now())
+    transitions.cancel_unsent(row.pk, timezone.now())
     response = poll(page, first)
     name = row.pk.hex[:8]
 
@@ -267,7 +267,7 @@ def test_cards_come_and_go_where_they_belong(page, ann):
     create_render("Newest", user=ann)
     first = page.get(GALLERY + "?status=pending")
     create_render("Added", user=ann)
-    RenderJob.objects.cancel_unsent(oldest.pk, timezone.now())
+    transitions.cancel_unsent(oldest.pk, timezone.now())
     response = poll(page, first)
 
     assert prompts(response) == ["Added"]
@@ -281,10 +281,10 @@ def test_cards_come_and_go_where_they_belong(page, ann):
 
 def test_a_card_in_the_middle_follows_its_neighbour(page, ann):
     first_row, middle, last = (create_render(name, user=ann) for name in ("1", "2", "3"))
-    RenderJob.objects.cancel_unsent(first_row.pk, timezone.now())
-    RenderJob.objects.cancel_unsent(last.pk, timezone.now())
+    transitions.cancel_unsent(first_row.pk, timezone.now())
+    transitions.cancel_unsent(last.pk, timezone.now())
     first = page.get(GALLERY + "?status=canceled")
-    RenderJob.objects.cancel_unsent(middle.pk, timezone.now())
+    transitions.cancel_unsent(middle.pk, timezone.now())
 
     assert f'hx-swap-oob="afterend:#card-{last.pk.hex[:8]}"' in poll(page, first).text
 

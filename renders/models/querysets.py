@@ -6,12 +6,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
 from renders.hiding import fingerprint
 from renders.states import (
     CANCELING,
     CODE,
+    DEFAULT_WORKSPACE,
     IN_FLIGHT,
     OUTCOME_UNKNOWN,
     TERMINAL,
@@ -19,7 +20,6 @@ from renders.states import (
     WRITES,
     Status,
 )
-from renders.values import DEFAULT_WORKSPACE
 
 # A person wants it canceled, and Sume certainly holds nothing for it.
 WITHDRAWN = Q(cancel_requested_at__isnull=False, outcome_unknown_at__isnull=True)
@@ -74,7 +74,7 @@ def note_of(workspace: str) -> str:
     return "" if workspace == DEFAULT_WORKSPACE else workspace
 
 
-class RenderQueries(models.QuerySet):
+class RenderQuerySet(models.QuerySet):
     """What the app asks the table."""
 
     def workspace_of(self, pk: UUID) -> str | None:
@@ -91,66 +91,52 @@ class RenderQueries(models.QuerySet):
             name = rows.filter(workspace__gt=name).first()
         return found
 
-    def pending(self) -> "RenderQueries":
+    def pending(self) -> "RenderQuerySet":
         """Waiting to be sent."""
         return self.filter(status=Status.PENDING)
 
-    def waiting(self) -> "RenderQueries":
+    def waiting(self) -> "RenderQuerySet":
         """Pending, and not held by a person."""
         return self.pending().filter(held_at__isnull=True)
 
-    def in_line(self) -> "RenderQueries":
+    def in_line(self) -> "RenderQuerySet":
         """Waiting, and not put aside because it does not fit into a budget."""
         return self.waiting().filter(turn__isnull=False)
 
-    def over_budget(self) -> "RenderQueries":
+    def over_budget(self) -> "RenderQuerySet":
         """Waiting until a budget has room for them."""
         return self.filter(AWAITS_BUDGET)
 
-    def in_flight(self) -> "RenderQueries":
+    def in_flight(self) -> "RenderQuerySet":
         """Sent, or being sent, and not ended."""
         return self.filter(status__in=IN_FLIGHT)
 
-    def terminal(self) -> "RenderQueries":
+    def terminal(self) -> "RenderQuerySet":
         """Ended, however."""
         return self.filter(status__in=TERMINAL)
 
-    def unhandled(self) -> "RenderQueries":
+    def unhandled(self) -> "RenderQuerySet":
         """Ended, but result and signals are not done."""
         return self.terminal().filter(handled_at__isnull=True)
 
-    def due(self, now: datetime) -> "RenderQueries":
+    def due(self, now: datetime) -> "RenderQuerySet":
         """In line and free to be sent now, in the order to send them."""
         free = Q(not_before__isnull=True) | Q(not_before__lte=now)
         return self.in_line().filter(free, ~WITHDRAWN).order_by("-priority", "turn", "created_at")
 
-    def withdrawn(self) -> "RenderQueries":
+    def withdrawn(self) -> "RenderQuerySet":
         """Pending, and to be canceled instead of sent."""
         return self.waiting().filter(WITHDRAWN)
 
-    def unsure(self) -> "RenderQueries":
+    def unsure(self) -> "RenderQuerySet":
         """Pending, yet Sume may hold a job for it: a submit ended without a clear answer."""
         return self.pending().filter(outcome_unknown_at__isnull=False)
 
-    def writes_around(self, now: datetime, window: float, workspace: str) -> "models.QuerySet[Any]":
-        """The timeline's lines that stand for one POST of a workspace each, the newest first.
-
-        Those of the last `window` seconds; what lies further ahead was written by a clock that
-        was put back since.
-        """
-        from renders.models import RenderEvent
-
-        span = timedelta(seconds=window)
-        events = RenderEvent.objects.using(self.db).filter(
-            what__in=WRITES, detail=note_of(workspace)
-        )
-        return events.filter(at__gt=now - span, at__lte=now + span).order_by("-at")
-
-    def stuck_submitting(self, now: datetime, age: float) -> "RenderQueries":
+    def stuck_submitting(self, now: datetime, age: float) -> "RenderQuerySet":
         """Claimed more than `age` seconds ago: the claimer is taken for dead."""
         return self.filter(status=Status.SUBMITTING, claimed_at__lt=now - timedelta(seconds=age))
 
-    def expired(self, made_before: datetime, unknown_before: datetime) -> "RenderQueries":
+    def expired(self, made_before: datetime, unknown_before: datetime) -> "RenderQuerySet":
         """In line for too long; the time begins again when a person releases it.
 
         Also where Sume may hold the job, and the last try was before `unknown_before`: a key is
@@ -158,42 +144,42 @@ class RenderQueries(models.QuerySet):
         """
         return self.in_line().filter(_expired(made_before, unknown_before))
 
-    def unexpired(self, made_before: datetime, unknown_before: datetime) -> "RenderQueries":
+    def unexpired(self, made_before: datetime, unknown_before: datetime) -> "RenderQuerySet":
         """Those that have time left: without those of `expired`."""
         return self.exclude(_expired(made_before, unknown_before))
 
-    def overdue(self, sent_before: datetime) -> "RenderQueries":
+    def overdue(self, sent_before: datetime) -> "RenderQuerySet":
         """With Sume for so long that a person should know."""
         return self.filter(status=Status.SUBMITTED, submitted_at__lte=sent_before)
 
-    def late(self, now: datetime, grace: float) -> "RenderQueries":
+    def late(self, now: datetime, grace: float) -> "RenderQuerySet":
         """Submitted, and the next read is late by more than `grace` seconds."""
         return self.filter(status=Status.SUBMITTED, next_poll_at__lt=now - timedelta(seconds=grace))
 
-    def unhandled_late(self, now: datetime, grace: float) -> "RenderQueries":
+    def unhandled_late(self, now: datetime, grace: float) -> "RenderQuerySet":
         """Ended, and the finish is late by more than `grace` seconds."""
         return self.unhandled().filter(next_poll_at__lt=now - timedelta(seconds=grace))
 
-    def finishable(self, workspaces: Collection[str]) -> "RenderQueries":
+    def finishable(self, workspaces: Collection[str]) -> "RenderQuerySet":
         """Those that nothing is missing for but what Sume tells these workspaces."""
         known = Q(workspace__in=workspaces) | Q(sume_job_id="") | Q(result__isnull=False)
         return self.filter(known)
 
-    def late_media(self) -> "RenderQueries":
+    def late_media(self) -> "RenderQuerySet":
         """Handled without all of their media: the rest is tried again."""
         return self.filter(MADE, media_due_at__isnull=False)
 
-    def media_due(self, now: datetime, workspaces: Collection[str]) -> "RenderQueries":
+    def media_due(self, now: datetime, workspaces: Collection[str]) -> "RenderQuerySet":
         """Those of these workspaces whose late try to store media is due."""
         # What lies further ahead was written by a clock that was put back since.
         due = Q(media_due_at__lte=now) | Q(media_due_at__gt=now + LONGEST_MEDIA_WAIT)
         return self.late_media().filter(due, workspace__in=workspaces)
 
-    def asked(self) -> "RenderQueries":
+    def asked(self) -> "RenderQuerySet":
         """With Sume, and a read at once was asked for that is not made yet."""
         return self.filter(status=Status.SUBMITTED, asked_at__isnull=False)
 
-    def uncanceled(self) -> "RenderQueries":
+    def uncanceled(self) -> "RenderQuerySet":
         """With Sume, and a person wants it canceled, and Sume has not answered to that."""
         return self.filter(
             status=Status.SUBMITTED,
@@ -201,25 +187,23 @@ class RenderQueries(models.QuerySet):
             cancel_answered_at__isnull=True,
         )
 
-    def not_asked_to_cancel_since(self, moment: datetime) -> "RenderQueries":
+    def not_asked_to_cancel_since(self, moment: datetime) -> "RenderQuerySet":
         """Sume was not asked after `moment` to cancel these."""
-        from renders.models import RenderEvent
-
-        asked = RenderEvent.objects.using(self.db).filter(
-            render=OuterRef("pk"), what=CANCELING, at__gt=moment
+        asked = Q(events__what=CANCELING, events__at__gt=moment)
+        return self.annotate(asking=FilteredRelation("events", condition=asked)).filter(
+            asking__isnull=True
         )
-        return self.filter(~Exists(asked))
 
-    def unfinished_unsent(self, now: datetime) -> "RenderQueries":
+    def unfinished_unsent(self, now: datetime) -> "RenderQuerySet":
         """Ended, but not handled, and Sume never had it."""
         return self.unhandled().filter(sume_job_id="", next_poll_at__lte=now)
 
-    def unretried(self) -> "RenderQueries":
+    def unretried(self) -> "RenderQuerySet":
         """Failed or canceled, and not retried since."""
         everything = type(self)(self.model, using=self.db)
         return self.filter(RETRYABLE, ~Exists(everything.filter(retry_of=OuterRef("pk"))))
 
-    def resendable(self) -> "RenderQueries":
+    def resendable(self) -> "RenderQuerySet":
         """Failed without a known outcome, and not retried since."""
         return self.unretried().filter(RESENDABLE)
 
@@ -237,11 +221,11 @@ class RenderQueries(models.QuerySet):
         ).order_by("reference_scope")  # where both have it, the scope's own comes last and counts
         return {erased.get(row.reference, row.reference): row for row in rows}
 
-    def not_swept_since(self, moment: datetime) -> "RenderQueries":
+    def not_swept_since(self, moment: datetime) -> "RenderQuerySet":
         """Not put back by the sweep after `moment`."""
         return self.filter(Q(swept_at__isnull=True) | Q(swept_at__lt=moment))
 
-    def waiting_since(self, moment: datetime) -> "RenderQueries":
+    def waiting_since(self, moment: datetime) -> "RenderQuerySet":
         """Neither made nor free to be sent after `moment`."""
         free = Q(not_before__isnull=True) | Q(not_before__lt=moment)
         return self.filter(free, created_at__lt=moment)
@@ -250,13 +234,13 @@ class RenderQueries(models.QuerySet):
         """The keys of the first `limit`."""
         return list(self.values_list("pk", flat=True)[:limit])
 
-    def visible_to(self, user: Any) -> "RenderQueries":
+    def visible_to(self, user: Any) -> "RenderQuerySet":
         """A person's own renders; all of them for staff who may view them."""
         if not user.is_authenticated:
             return self.none()
         return self if sees_all(user) else self.filter(created_by=user)
 
-    def before_in_line(self, render: Any) -> "RenderQueries":
+    def before_in_line(self, render: Any) -> "RenderQuerySet":
         """In line before this one."""
         higher = Q(priority__gt=render.priority)
         sooner = Q(turn__lt=render.turn) | Q(turn=render.turn, created_at__lt=render.created_at)
@@ -268,3 +252,17 @@ class RenderQueries(models.QuerySet):
         made = self.filter(kind=kind, status=Status.COMPLETED).order_by("-created_at", "-id")
         times = made.values_list("submitted_at", "finished_at")[:number]
         return [finished - submitted for submitted, finished in times]
+
+
+class EventQuerySet(models.QuerySet):
+    """What the app asks the table of timelines."""
+
+    def writes_around(self, now: datetime, window: float, workspace: str) -> "EventQuerySet":
+        """The lines that stand for one POST of a workspace each, the newest first.
+
+        Those of the last `window` seconds; what lies further ahead was written by a clock that
+        was put back since.
+        """
+        span = timedelta(seconds=window)
+        posts = self.filter(what__in=WRITES, detail=note_of(workspace))
+        return posts.filter(at__gt=now - span, at__lte=now + span).order_by("-at")
