@@ -271,7 +271,7 @@ class Sending(Moves):
             pks,
             [Status.PENDING],
             (BACK_IN_LINE, ""),
-            where=Q(held_at__isnull=True, turn__isnull=True),
+            where=Q(held_at__isnull=True, turn__isnull=True, error_code=OVER_BUDGET),
             released_at=now,
             error_code="",
             error_message="",

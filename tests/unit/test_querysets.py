@@ -189,8 +189,8 @@ def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
     RENDERS.put_aside([aside.pk, held.pk], "Too dear.")
     RENDERS.hold_many([held.pk], NOW)
 
-    assert RENDERS.take_back([aside.pk, waiting.pk, held.pk], NOW) == 1
-    assert RENDERS.take_back([aside.pk], NOW) == 0
+    assert RENDERS.take_back([aside.pk, waiting.pk, held.pk], NOW) == [aside.pk]
+    assert RENDERS.take_back([aside.pk], NOW) == []
 
     assert events(aside) == ["put aside", "back in line"] and events(waiting) == []
     taken = row(aside)
