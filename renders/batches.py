@@ -123,11 +123,8 @@ def release_renders(renders: RenderQuerySet) -> Tally:
     """Let held ones be sent in their turn."""
 
     def release(pks: list[UUID]) -> list[UUID]:
-        with transaction.atomic():
-            # Only what returns now: another click may have released some, and a claim has them.
-            released = transitions.unhold_many(pks, timezone.now())
-            turns.give_again(released)
-            return released
+        turns.give_again(RenderJob.objects.filter(HELD, pk__in=pks))
+        return transitions.unhold_many(pks, timezone.now())
 
     tally = _walk(renders.filter(HELD), release)
     transaction.on_commit(lambda: scheduling.follow(claims.next_in_lines()), robust=True)

@@ -211,6 +211,7 @@ def resend(pk: UUID, now: datetime) -> bool:
         ("sent again", "With the same key: if Sume has made it, it answers with that job."),
         where=RESENDABLE,
         status=Status.PENDING,
+        turn=Coalesce("turn", Value(0)),
         outcome_unknown_at=Coalesce("outcome_unknown_at", Value(now)),
         released_at=now,
         claimed_at=None,
@@ -267,15 +268,15 @@ def put_aside(pks: Iterable[UUID], why: str) -> list[UUID]:
 
 
 def take_back(pks: Iterable[UUID], now: datetime) -> list[UUID]:
-    """Clear the reason of those that were put aside and fit now; they have a turn again.
+    """Clear the reason of those that were put aside and fit now, before they get a turn again.
 
-    They get all the time that a new render has.
+    They have all the time that a new render has.
     """
     return move_many(
         pks,
         [Status.PENDING],
         (BACK_IN_LINE, ""),
-        where=Q(held_at__isnull=True, turn__isnull=True, error_code=OVER_BUDGET),
+        where=Q(held_at__isnull=True, turn__isnull=True),
         released_at=now,
         error_code="",
         error_message="",

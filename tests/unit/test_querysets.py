@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from renders import transitions
+from renders import transitions, turns
 from renders.models import RenderEvent, RenderJob
 from renders.states import TERMINAL, Status
 from tests.unit.test_models import NOW, stored
@@ -186,6 +186,7 @@ def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
     transitions.hold_many([held.pk], NOW)
 
     assert transitions.take_back([aside.pk, waiting.pk, held.pk], NOW) == [aside.pk]
+    turns.give_again(RENDERS.filter(pk=aside.pk))
     assert transitions.take_back([aside.pk], NOW) == []
 
     assert events(aside) == ["put aside", "back in line"] and events(waiting) == []
