@@ -269,7 +269,7 @@ def test_a_render_is_finished_with_its_avatar_or_not_at_all(ann, monkeypatch):
         next_poll_at=timezone.now(),
         result={"artifacts": []},
     )
-    monkeypatch.setattr(avatars, "note", fail)
+    monkeypatch.setattr("renders.finishing.note_avatar", fail)
     with pytest.raises(RuntimeError):
         finishing._handle(row)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import batches, services
+from renders import batches, services, transitions
 from renders.models import RenderEvent, RenderJob
 from renders.states import Status
 from renders.steps import Step
@@ -125,16 +125,16 @@ def test_what_is_made_meanwhile_is_left_alone():
 
 def test_a_crash_between_batches_leaves_whole_ones_and_the_next_call_goes_on(followed, monkeypatch):
     make(25)
-    real = type(RENDERS.all()).cancel_unsent_many
+    real = transitions.cancel_unsent_many
     calls = []
 
-    def dies(self, pks, now, **more):
+    def dies(pks, now, **more):
         calls.append(pks)
         if len(calls) == 3:  # the second batch
             raise MemoryError
-        return real(self, pks, now, **more)
+        return real(pks, now, **more)
 
-    monkeypatch.setattr(type(RENDERS.all()), "cancel_unsent_many", dies)
+    monkeypatch.setattr(transitions, "cancel_unsent_many", dies)
     with pytest.raises(MemoryError):
         batches.cancel_renders(RENDERS.all())
 

@@ -66,7 +66,9 @@ def test_by_the_table_alone_who_asks_does_not_keep_readers_away(settings):
 
     checking.ask([render.pk])
 
-    assert [row.pk for row in transitions.take_due(RENDERS, NOW, GRACE, 10)] == [render.pk]
+    assert [row.pk for row in transitions.take_due(RenderJob.objects.all(), NOW, GRACE, 10)] == [
+        render.pk
+    ]
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s != Status.SUBMITTED])

@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders import budget, reader
+from renders import budget, reader, transitions
 from renders.budget import Admission
 from renders.exceptions import Closed, OutcomeUnknown, Paused, Rejected
 from renders.models import RenderJob
@@ -224,14 +224,14 @@ def test_a_read_that_breaks_is_one_without_an_answer(caplog):
 
 def test_what_cannot_be_written_down_is_not_settled_and_holds_up_nobody(monkeypatch, caplog):
     first, odd, last = submitted(3)
-    end = type(RenderJob.objects).end
+    end = transitions.end
 
-    def fail(self, pk, *args, **kwargs):
+    def fail(pk, *args, **kwargs):
         if pk == odd.pk:
             raise ValueError("cannot be stored")
-        return end(self, pk, *args, **kwargs)
+        return end(pk, *args, **kwargs)
 
-    monkeypatch.setattr(type(RenderJob.objects), "end", fail)
+    monkeypatch.setattr(transitions, "end", fail)
     queue = FakeQueue(first, odd, last)
     a_reader, followed = made(queue, FakeSume(lambda job: done()))
 

@@ -202,10 +202,10 @@ def test_one_that_breaks_holds_up_no_other(monkeypatch, caplog, what):
 def test_where_the_statement_fails_each_is_written_by_itself(monkeypatch, caplog):
     renders = [submitted() for _ in range(3)]
 
-    def fail(self, heard, now):
+    def fail(heard, now):
         raise DataError
 
-    monkeypatch.setattr(type(RenderJob.objects), "record_reads", fail)
+    monkeypatch.setattr(transitions, "record_reads", fail)
 
     assert record_many([(render, goes(wait=3)) for render in renders]) == [Next(3)] * 3
     assert "Writing down 3 reads failed; each by itself now." in caplog.messages
@@ -215,10 +215,10 @@ def test_where_the_statement_fails_each_is_written_by_itself(monkeypatch, caplog
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("where", ["record_reads", "end"])
 def test_where_the_database_is_away_it_says_so(monkeypatch, error, where):
-    def fail(self, *args, **kwargs):
+    def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(type(RenderJob.objects), where, fail)
+    monkeypatch.setattr(transitions, where, fail)
 
     with pytest.raises(error):
         record_many([(submitted(), goes()), (submitted(), done())])

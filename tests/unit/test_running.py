@@ -12,9 +12,8 @@ from django.db import OperationalError
 from django.test import override_settings
 from django.utils import timezone
 
-from renders import backlog, crew, running, services, sweep
+from renders import backlog, crew, running, services, sweep, transitions
 from renders.models import Gate, RenderJob
-from renders.models.querysets import RenderQuerySet
 from renders.running import Runner
 from renders.states import Sort, Status
 from renders.steps import Step
@@ -67,7 +66,7 @@ def sume(monkeypatch):
 
 @pytest.fixture
 def runner(sume):
-    from renders.connections import sume as client
+    from renders.sume.clients import sume as client
 
     made = Runner(client, slots=5)
     yield made
@@ -295,7 +294,7 @@ def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
 def test_an_outage_of_the_database_is_lived_through(runner, sume, monkeypatch, caplog, where):
     rests = []
     monkeypatch.setattr(running, "REST_SECONDS", 0.01)
-    place = backlog if where == "find" else RenderQuerySet
+    place = backlog if where == "find" else transitions
     original, faults = getattr(place, where), [OperationalError("at secret-host")] * 2
 
     def away(*args, **kwargs):

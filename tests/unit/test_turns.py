@@ -101,14 +101,14 @@ def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkey
     ada, bob, _ = users
     add(20, ada)
     batches.hold_renders(RENDERS.filter(pk__in=RENDERS.due(timezone.now()).pks(1)))
-    unhold = RENDERS.unhold_many
+    unhold = transitions.unhold_many
 
     def both_have_chosen_it(pks, now):
         assert unhold(pks, now) == pks
         assert transitions.claim(pks[0], now, "default")
         return unhold(pks, now)
 
-    monkeypatch.setattr(RENDERS, "unhold_many", both_have_chosen_it)
+    monkeypatch.setattr(transitions, "unhold_many", both_have_chosen_it)
     batches.release_renders(RENDERS.all())
     add(1, bob)
 

@@ -8,10 +8,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.workspaces import workspaces_in
-from renders import connections, workspaces
+from renders import workspaces
 from renders.conf import conf
 from renders.exceptions import UnknownWorkspace
 from renders.secrets_file import secrets_file
+from renders.sume import clients
 from renders.sume.clients import sume
 
 ACME = {"API_KEY": "acme-key", "PLAN": "pro", "BUDGET_USD": "49.90"}
@@ -204,7 +205,7 @@ def test_a_forked_process_finds_its_keys_though_a_thread_looks_meanwhile(told, t
     path.write_text(json.dumps({"default": {"api_key": "key-of-the-file"}}))
     told(SECRETS_FILE=str(path))
     # As another thread would hold them just now.
-    with secrets_file(str(path))._lock, connections._lock:
+    with secrets_file(str(path))._lock, clients._lock:
         child = os.fork()
         if child == 0:
             signal.alarm(5)  # ends it where it waits for one of them

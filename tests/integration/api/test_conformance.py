@@ -17,6 +17,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.transport.wsgi import WSGITransport
 
+from renders import transitions
 from renders.api import reading
 from renders.api.examples import RENDER_ID
 from renders.api.listing import cursor_of
@@ -62,13 +63,13 @@ def token(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
     monkeypatch.setattr(reading, "MOST_RENDERS", 5)
     # Which avatar is whose, no schema can say: staff may use each.
     user = get_user_model().objects.create_superuser("ann")
-    now, renders = timezone.now(), RenderJob.objects
+    now = timezone.now()
     RenderJob.objects.create(id=RENDER_ID, prompt="A boat", created_by=user)
-    renders.claim(RENDER_ID, now, "default")
-    renders.refuse(RENDER_ID, now, now, code="refused", message="Sume refused it.")
+    transitions.claim(RENDER_ID, now, "default")
+    transitions.refuse(RENDER_ID, now, now, code="refused", message="Sume refused it.")
     file = default_storage.save("a.png", ContentFile(b"\x89PNG"))
     artifact = {"type": "image", "content_type": "image/png", "file": file, "url": ""}
-    renders.store(RENDER_ID, result={"artifacts": [artifact]})
+    transitions.store(RENDER_ID, result={"artifacts": [artifact]})
     rows = [create_render(f"Boat {number}", user=user) for number in range(3)]
     # Which text is a cursor, no schema can say.
     cursors = strategies.sampled_from([cursor_of(row) for row in rows])

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
 
-from renders import kind_fields, services
+from renders import kind_fields, services, transitions
 from renders.kinds import EXAMPLES, HELP
 from renders.models import RenderEvent, RenderJob
 from renders.services import create_render
@@ -45,14 +45,13 @@ def staff(client, django_user_model, *permissions):
 def sent(user, artifacts=(), prompt="A boat"):
     row = create_render(prompt, user=user)
     now = timezone.now()
-    renders = RenderJob.objects
-    renders.claim(row.pk, now, "default")
-    renders.record_submitted(
+    transitions.claim(row.pk, now, "default")
+    transitions.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
     if artifacts:
-        renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
-        renders.store(row.pk, result={"artifacts": list(artifacts)})
+        transitions.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
+        transitions.store(row.pk, result={"artifacts": list(artifacts)})
     return row
 
 

@@ -6,7 +6,7 @@ from django.test import Client
 from django.utils import timezone
 
 from renders import transitions
-from renders.models import ApiToken, RenderJob
+from renders.models import ApiToken
 from renders.services import create_render
 from renders.states import Status
 
@@ -59,9 +59,8 @@ def failed(user, prompt="A boat"):
 def submitted(user):
     """A render that Sume has."""
     row, now = create_render("A boat", user=user), timezone.now()
-    renders = RenderJob.objects
-    renders.claim(row.pk, now, "default")
-    renders.record_submitted(
+    transitions.claim(row.pk, now, "default")
+    transitions.record_submitted(
         row.pk, now, job_id="job-1", sume_status="processing", hit=False, next_poll_at=now
     )
     return row
@@ -70,7 +69,6 @@ def submitted(user):
 def completed(user, artifact):
     """A render with one artifact."""
     row, now = submitted(user), timezone.now()
-    renders = RenderJob.objects
-    renders.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
-    renders.store(row.pk, result={"artifacts": [artifact]})
+    transitions.end(row.pk, 0, now, Status.COMPLETED, sume_status="completed", cost=40_000)
+    transitions.store(row.pk, result={"artifacts": [artifact]})
     return row
