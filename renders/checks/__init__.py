@@ -28,6 +28,17 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
     """Every setting can be read, and they fit together."""
     unreadable = limits.unreadable()
     if unreadable:
-        return [*unreadable, *names.faults()]
-    topics = (sume, workspaces, site, limits, broker, tasks, webhooks, media, flower, names)
-    return [message for topic in topics for message in topic.faults()]
+        return [*unreadable, *names.name_faults()]
+    questions = (
+        sume.key_faults,
+        workspaces.workspace_faults,
+        site.faults,
+        limits.limit_faults,
+        broker.broker_faults,
+        tasks.task_faults,
+        webhooks.webhook_faults,
+        media.faults,
+        flower.faults,
+        names.name_faults,
+    )
+    return [message for ask in questions for message in ask()]

@@ -14,7 +14,7 @@ USUAL_VISIBILITY_SECONDS = 3600
 USUAL_CONSUMER_SECONDS = 1800
 
 
-def faults() -> Iterator[CheckMessage]:
+def broker_faults() -> Iterator[CheckMessage]:
     """Whether messages arrive, and once."""
     kind = kind_of(broker())
     if kind == CLUSTER:

@@ -32,7 +32,7 @@ def unreadable() -> list[CheckMessage]:
     return found
 
 
-def faults() -> Iterator[CheckMessage]:
+def limit_faults() -> Iterator[CheckMessage]:
     """Where one of them makes another useless."""
     if conf.MIN_POLL_SECONDS > conf.MAX_POLL_SECONDS or conf.MAX_POLL_SECONDS <= 0:
         yield Error(

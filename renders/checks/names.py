@@ -23,7 +23,7 @@ ELSEWHERE = {
 }
 
 
-def faults() -> Iterator[CheckMessage]:
+def name_faults() -> Iterator[CheckMessage]:
     """Values are not shown: a secret may have got in the wrong place."""
     known = [name for name, setting in vars(Conf).items() if isinstance(setting, Setting)]
     ours = getattr(settings, "RENDERS", {})

@@ -13,7 +13,7 @@ from renders.conf import conf
 from renders.destination import Billing, Destination
 
 
-def faults() -> Iterator[CheckMessage]:
+def key_faults() -> Iterator[CheckMessage]:
     """The key, and where it is sent."""
     if not workspaces.get(workspaces.DEFAULT).api_key:
         yield Warning(

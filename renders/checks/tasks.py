@@ -17,7 +17,7 @@ HOLD_CODE = {"pickle", "application/x-python-serialize"}
 APART = tuple(f"renders.tasks.{name}" for name in ("submit_render", "poll_render", "finish_render"))
 
 
-def faults() -> Iterator[CheckMessage]:
+def task_faults() -> Iterator[CheckMessage]:
     """Nothing of it matters where there are no tasks."""
     if not used():
         return

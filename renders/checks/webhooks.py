@@ -11,7 +11,7 @@ from renders.conf import conf
 SHORTEST_SECRET = 16
 
 
-def faults() -> Iterator[CheckMessage]:
+def webhook_faults() -> Iterator[CheckMessage]:
     """The secret, and the address that Sume is told."""
     secrets = workspaces.get(workspaces.DEFAULT).webhook_secrets
     address = conf.PUBLIC_URL

@@ -16,7 +16,7 @@ from renders.secrets_file import secrets_file
 from renders.states import Kind, takes_model
 
 
-def faults() -> list[CheckMessage]:
+def workspace_faults() -> list[CheckMessage]:
     """Each workspace has a key of its own, and money is counted where it is limited."""
     try:
         known = [workspaces.get(name) for name in workspaces.names()]

@@ -5,7 +5,7 @@ from types import FrameType, TracebackType
 
 from renders.demo.exceptions import Interrupted
 
-SIGNALS = [
+STOP_SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 
@@ -21,7 +21,7 @@ class StopRequests:
         self.count = 0
 
     def __enter__(self) -> "StopRequests":
-        self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        self._before = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
         return self
 
     def __exit__(

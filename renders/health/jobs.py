@@ -13,7 +13,7 @@ from renders.health.work import counted, patience
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.standing import GateStanding
 
-CODES = {
+ATTENTION_CODES = {
     Reason.OVERDUE: "renders-overdue",
     Reason.UNSURE: "renders-unsure",
     Reason.UNREAD: "renders-unread",
@@ -29,7 +29,7 @@ LATELY = timedelta(days=1)
 def needing_attention() -> list[Finding]:
     """As the admin's filter of that name counts them."""
     found = []
-    for reason, code in CODES.items():
+    for reason, code in ATTENTION_CODES.items():
         number = attention.needing(RenderJob.objects.all(), reason).count()
         if number:
             why = str(reason.label)

@@ -18,7 +18,7 @@ SLACK_SECONDS = 15.0
 # Sume asks for shorter pauses all the time.
 LONG_PAUSE_SECONDS = 60.0
 # Of a gate that is closed by something else than an answer of Sume's.
-CODES = {"budget_spent": "budget-spent", "unknown_workspace": "workspace-unknown"}
+GATE_CODES = {"budget_spent": "budget-spent", "unknown_workspace": "workspace-unknown"}
 
 
 def patience() -> float:
@@ -120,8 +120,8 @@ def _of_gate(name: str, one: standing.GateStanding, now: datetime) -> Finding:
         return Finding(
             f"{name}: {tries} after {counted(one.refusals, 'refusal')}. {why}.", "gate-refused"
         )
-    if one.code in CODES:
-        return Finding(f"{name}: {why}.", CODES[one.code])
+    if one.code in GATE_CODES:
+        return Finding(f"{name}: {why}.", GATE_CODES[one.code])
     short = one.until is not None and one.until - now < timedelta(seconds=LONG_PAUSE_SECONDS)
     grave = Level.INFO if short else None
     return Finding(f"{name}: paused{until}. {why}.", "gate-paused", grave=grave)

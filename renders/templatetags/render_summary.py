@@ -4,15 +4,14 @@ from typing import Any
 
 from django import template
 
+from renders.admin import summary
+
 register = template.Library()
 
 
 @register.inclusion_tag("renders/admin/summary.html", takes_context=True)
 def render_summary(context: Any) -> dict[str, Any]:
     """Nothing for a person who may not view renders."""
-    # Here: Django loads all tags of every app, and a project need not have the admin.
-    from renders.admin import summary
-
     user = context["request"].user
     if not user.has_perm("renders.view_renderjob"):
         return {}
