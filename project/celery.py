@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 @beat_init.connect
 def refuse_unsafe_settings(**kwargs: Any) -> None:
     """End with status 1 and a text that says why, before anything is taken or sent."""
-    from renders import starting  # here, since apps are not there yet when this file is read
+    from renders.checks import startup  # here, since apps are not there yet when this file is read
 
     try:
-        starting.refuse_unsafe_settings()
+        startup.refuse_unsafe_settings()
     except ImproperlyConfigured as error:
         raise SystemExit(f"Not started: {error}") from None
 

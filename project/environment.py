@@ -9,8 +9,8 @@ from typing import TypeVar
 from django.core.exceptions import ImproperlyConfigured
 from dotenv import dotenv_values
 
-from renders.values import count
-from renders.values import flag as on_or_off
+from renders.conf.parsers import count
+from renders.conf.parsers import flag as on_or_off
 
 T = TypeVar("T")
 BESIDE_MANAGE_PY = Path(__file__).resolve().parent.parent / ".env"

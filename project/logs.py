@@ -5,7 +5,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from renders.log_context import FIELDS
+from renders.telemetry.log_context import FIELDS
 
 
 class JsonLines(logging.Formatter):
@@ -32,7 +32,7 @@ def logging_config(form: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "filters": {
-            "context": {"()": "renders.log_context.Context"},
+            "context": {"()": "renders.telemetry.log_context.Context"},
             "outside_debug": {"()": "django.utils.log.RequireDebugFalse"},
         },
         "formatters": {

@@ -9,7 +9,7 @@ from project.environment import flag, number, words
 from project.logs import logging_config
 from project.workspaces import workspaces_in
 from renders import celery_settings
-from renders.hiding import Hidden
+from renders.redaction import Hidden
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Whatever a run leaves behind (database, media, demo) lives in this one ignored folder.
@@ -38,7 +38,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "renders.views.health.by_any_name",
-    "renders.request_ids.RequestIds",
+    "renders.telemetry.request_ids.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     # In debug mode, `runserver` serves the static files.
     *([] if DEBUG else ["whitenoise.middleware.WhiteNoiseMiddleware"]),
@@ -193,6 +193,6 @@ CELERY_BEAT_SCHEDULE = celery_settings.beat_schedule(RENDERS.get("SWEEP_SECONDS"
 
 # --- Errors and logs ----------------------------------------------------------------------
 
-DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.reporting.ErrorFilter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.telemetry.error_filter.ErrorFilter"
 
 LOGGING = logging_config(os.environ.get("DJANGO_LOG_FORMAT", "line"))

@@ -6,7 +6,7 @@ it, in capitals and with `_` for `-`: `SUME_API_KEY_BETA_2`, `RENDERS_PLAN_BETA_
 
 from collections.abc import Mapping
 
-from renders.hiding import Hidden
+from renders.redaction import Hidden
 
 SUME = ("API_KEY", "BASE_URL", "WEBHOOK_SECRET")
 RENDERS = ("PLAN", "WRITES_PER_MINUTE", "MAX_IN_FLIGHT", "BUDGET_USD", "USER_BUDGET_USD", "PRICES")

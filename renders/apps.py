@@ -12,4 +12,7 @@ class RendersConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; `schedulers.dispatch` finds the tasks by their names.
-        from renders import checks, tasks  # noqa: F401
+        from renders import (
+            checks,  # noqa: F401
+            tasks,  # noqa: F401
+        )

@@ -11,9 +11,9 @@ from urllib.parse import quote
 from celery.schedules import crontab
 from kombu import Queue
 
-from renders.hiding import Hidden
-from renders.redis_clients import account
-from renders.redis_url import SENTINEL, RedisUrl, kind_of, read
+from renders.conf.redis_url import SENTINEL, RedisUrl, kind_of, read
+from renders.coordination.clients import account
+from renders.redaction import Hidden
 
 # A view that enqueues into a silent broker waits for twice this (a try and its one retry),
 # or three times where RabbitMQ falls silent on an open connection.
@@ -39,7 +39,7 @@ PUBLISH_RETRY_POLICY = {
 SOFT_TIME_LIMIT_SECONDS = 150
 TIME_LIMIT_SECONDS = 180
 # Without it, Celery 5.7.0 ends a worker whose Redis goes away while polls wait in it.
-WORKER_CONSUMER = "renders.consumer:Consumer"
+WORKER_CONSUMER = "renders.schedulers.celery_consumer:Consumer"
 SWEEP_TASK = "renders.tasks.sweep_renders"
 
 

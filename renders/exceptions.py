@@ -31,7 +31,7 @@ class SumeError(RendersError):
     """
 
     outcome = "unknown"
-    """As it is counted, in `renders.meters`."""
+    """As it is counted, in `renders.telemetry.metrics`."""
 
     def __init__(
         self,

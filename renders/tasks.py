@@ -14,28 +14,14 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import beat_init, celeryd_after_setup, task_postrun, task_prerun
 
-from renders import (
-    beat_sign,  # noqa: F401 (beat imports tasks, and listens by this)
-    cancellation,
-    destination,
-    finishing,
-    log_context,
-    polling,
-    pruning,
-    pulse,
-    saving,
-    scheduling,
-    submission,
-    sweep,
-    tallies,
-    ticks,
-    upkeep,
-    worker_clock,  # noqa: F401 (as with beat's sign, for workers)
-)
-from renders.conf import conf
-from renders.connections import REDIS_DOWN, media_leases, poll_leases, polls
-from renders.steps import Step
+from renders.conf import conf, destination
+from renders.coordination.connections import REDIS_DOWN, media_leases, poll_leases, polls
+from renders.housekeeping import pruning
+from renders.lifecycle import cancellation, finishing, media_saving, polling, submission, sweep
+from renders.lifecycle.steps import Step
+from renders.schedulers import dispatch, due_set_upkeep, ticks
 from renders.sume.clients import sume
+from renders.telemetry import heartbeats, log_context, store
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +52,7 @@ def end_context(task_id: str, **kwargs: Any) -> None:
     """What a task has counted is known as soon as it has ended, whichever process ran it."""
     if token := _begun.pop(task_id, None):
         log_context.unbind(token)
-    tallies.flush()
+    store.flush()
 
 
 @shared_task
@@ -92,7 +78,7 @@ def finish_render(render_id: str) -> str:
 @shared_task
 def save_media(render_id: str) -> str:
     """Store one picture or clip of a completed render."""
-    return _follow(saving.save(UUID(render_id), sume, media_leases()))
+    return _follow(media_saving.save(UUID(render_id), sume, media_leases()))
 
 
 @shared_task
@@ -105,7 +91,7 @@ def cancel_render(render_id: str) -> str:
 def sweep_renders() -> None:
     """Put back to work whatever stopped; beat sends this every `SWEEP_SECONDS`."""
     _follow(sweep.sweep())
-    pulse.note(pulse.SWEEP)
+    heartbeats.note(heartbeats.SWEEP)
     try:
         _tend()
     except REDIS_DOWN as error:
@@ -130,22 +116,22 @@ def poll_due(chain: str, token: str | None = None) -> None:
     """Read whatever the sorted set says is due, for a while; the next one of the chain follows."""
     if conf.SCHEDULER != "sortedset" or not 0 <= int(chain) < conf.TICKS:
         return  # the settings have changed since it was called
-    ticks.tick(chain, token, scheduling.follow, scheduling.tick_again)
+    ticks.tick(chain, token, dispatch.follow, dispatch.tick_again)
 
 
 def _tend() -> None:
     """Look after the sorted set: keep it true, or hand over what is left in it."""
     if conf.SCHEDULER == "countdown":
-        upkeep.drain(polls(), scheduling.follow)
+        due_set_upkeep.drain(polls(), dispatch.follow)
     elif conf.SCHEDULER == "sortedset":
-        upkeep.keep(polls())
+        due_set_upkeep.keep(polls())
         for number in range(conf.TICKS):
-            scheduling.tick_again(str(number))
+            dispatch.tick_again(str(number))
 
 
 def _follow(steps: list[Step]) -> str:
     """Schedule what follows; returns it in words, for the task's result."""
-    scheduling.follow(steps)
+    dispatch.follow(steps)
     return ", ".join(map(_in_words, steps)) or "nothing follows"
 
 

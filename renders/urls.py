@@ -3,9 +3,8 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from renders import webhooks
 from renders.api.views import Nothing
-from renders.views import charts, detail, gallery, health, media, metrics, new
+from renders.views import charts, detail, gallery, health, media, metrics, new, webhooks
 
 app_name = "renders"
 urlpatterns = [

@@ -1,21 +1,46 @@
-"""What is done with any number of selected renders. Each asks the services, and reports."""
+"""Who did what with many renders, in the admin's own history.
 
+What is done with any number of selected renders. Each asks the services, and reports.
+"""
+
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import ADDITION, CHANGE
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from renders import batches
-from renders.admin.history import note
-from renders.batches import Tally
+from renders.models import RenderJob
 from renders.models.querysets import RETRYABLE
+from renders.services import bulk
+from renders.services.bulk import Tally
+
+# More get one entry for all: the list of recent actions stays readable.
+ONE_BY_ONE = 100
+
+
+def note(request: HttpRequest, flag: int, message: str, count: int, named: Iterable[UUID]) -> None:
+    """One entry for each render named if that is all of them, else one for all `count`."""
+    named, user = list(named), cast(Any, request.user).pk
+    if 0 < count == len(named) <= ONE_BY_ONE:
+        rows = RenderJob.objects.filter(pk__in=named).only("pk", "kind", "status")
+        LogEntry.objects.log_actions(user, rows, flag, message)
+    elif count:
+        LogEntry.objects.create(
+            user_id=user,
+            content_type=ContentType.objects.get_for_model(RenderJob),
+            object_repr=f"{count:,} renders",
+            action_flag=flag,
+            change_message=message,
+        )
 
 
 class RenderActions(admin.ModelAdmin):
@@ -39,7 +64,7 @@ class RenderActions(admin.ModelAdmin):
     def cancel(self, request: HttpRequest, queryset: Any) -> None:
         """Sume decides, so this reports what was asked and no more."""
         count = queryset.count()
-        tally = batches.cancel_renders(queryset)
+        tally = bulk.cancel_renders(queryset)
         left = "ended, or cancel requested before"
         words = "Cancel requested for {}; what was not sent yet is canceled already."
         self._report(request, tally, count, words, left)
@@ -52,7 +77,7 @@ class RenderActions(admin.ModelAdmin):
             return self._ask(request, queryset)
         count = queryset.count()
         # What failed since is not among them, not even a retry of these that has failed again.
-        tally = batches.retry_renders(queryset.filter(finished_at__lte=shown_at), request.user)
+        tally = bulk.retry_renders(queryset.filter(finished_at__lte=shown_at), request.user)
         left = "retried before, erased, or neither failed nor canceled"
         self._report(request, tally, count, "{} retried as new.", left, ADDITION)
         return None
@@ -63,7 +88,7 @@ class RenderActions(admin.ModelAdmin):
     def resend(self, request: HttpRequest, queryset: Any) -> None:
         """Asks Sume with the key it may know; billed only if Sume has not made it."""
         count = queryset.count()
-        tally = batches.resend_renders(queryset)
+        tally = bulk.resend_renders(queryset)
         left = "retried since, or their outcome is known"
         self._report(
             request, tally, count, "{} queued to be sent again, each with its own key.", left
@@ -73,7 +98,7 @@ class RenderActions(admin.ModelAdmin):
     def store_media(self, request: HttpRequest, queryset: Any) -> None:
         """Reads and downloads, which cost nothing."""
         count = queryset.count()
-        tally = batches.store_media(queryset)
+        tally = bulk.store_media(queryset)
         left = "not completed, nothing missing, or being fetched just now"
         self._report(request, tally, count, "Media of {} are fetched again.", left)
 
@@ -81,7 +106,7 @@ class RenderActions(admin.ModelAdmin):
     def check_now(self, request: HttpRequest, queryset: Any) -> None:
         """A read costs nothing, and changes nothing."""
         count = queryset.count()
-        tally = batches.check_renders(queryset)
+        tally = bulk.check_renders(queryset)
         self._report(
             request, tally, count, "Sume is asked about {} within moments.", "not at Sume", None
         )
@@ -90,7 +115,7 @@ class RenderActions(admin.ModelAdmin):
     def hold(self, request: HttpRequest, queryset: Any) -> None:
         """Only what waits and what Sume certainly does not have."""
         count = queryset.count()
-        tally = batches.hold_renders(queryset)
+        tally = bulk.hold_renders(queryset)
         left = "sent, being sent, held before, or to be canceled"
         self._report(request, tally, count, "{} held: not sent until released.", left)
 
@@ -98,7 +123,7 @@ class RenderActions(admin.ModelAdmin):
     def release(self, request: HttpRequest, queryset: Any) -> None:
         """They are sent in their turn, and have as long for it as new ones."""
         count = queryset.count()
-        tally = batches.release_renders(queryset)
+        tally = bulk.release_renders(queryset)
         self._report(request, tally, count, "{} released: sent to Sume in their turn.", "not held")
 
     def _ask(self, request: HttpRequest, queryset: Any) -> HttpResponse:

@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from renders import bodies, workspaces
+from renders.conf import workspaces
 from renders.models import Avatar
+from renders.sume import bodies
 
 
 class AvatarForm(forms.ModelForm):

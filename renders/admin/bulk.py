@@ -1,6 +1,6 @@
 """The pages that add many renders at once: a form, what would be added, and the word for it.
 
-They work without a script. The first page's token is the draft's; see `renders.drafts`.
+They work without a script. The first page's token is the draft's; see `renders.services.drafts`.
 """
 
 import json
@@ -18,16 +18,22 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from renders import access, drafts, workspaces
-from renders.admin.history import ONE_BY_ONE, note
+from renders.admin.actions import ONE_BY_ONE, note
+from renders.conf import workspaces
 from renders.exceptions import InvalidRender
-from renders.forms import ParamsField, add_error_of, add_models, add_workspaces, new_token
-from renders.inputs import COLUMNS
-from renders.layouts import Layout, Unreadable, decode, layout_of
 from renders.models import Draft
-from renders.sheets import MAX_RENDERS, Sheet
+from renders.presentation.forms import (
+    ParamsField,
+    add_error_of,
+    add_models,
+    add_workspaces,
+    new_token,
+)
+from renders.services import drafts, permissions
+from renders.services.import_files import MAX_RENDERS, Layout, Sheet, Unreadable, decode, layout_of
+from renders.services.inputs import COLUMNS
+from renders.services.validation import request_errors, request_fields
 from renders.states import Kind
-from renders.validation import request_errors, request_fields
 
 FIELDSETS: Any = [
     (None, {"fields": ["token", "prompts", "sheet"]}),
@@ -92,7 +98,7 @@ class AddManyForm(forms.Form):
         )
         add_workspaces(self)
         add_models(self)
-        if not access.may_prioritize(user):
+        if not permissions.may_prioritize(user):
             del self.fields["priority"]
 
     def clean_prompts(self) -> str:

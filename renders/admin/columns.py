@@ -8,12 +8,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from renders import workspaces
-from renders.artifacts import media
-from renders.attention import Reason
+from renders.conf import workspaces
 from renders.models import RenderJob
+from renders.presentation.media_links import media
+from renders.presentation.titles import title_of
+from renders.reports.attention import Reason
 from renders.templatetags import render_facts as facts
-from renders.titles import title_of
 
 
 class RenderColumns(admin.ModelAdmin):

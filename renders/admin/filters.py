@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 
-from renders import attention, standing
-from renders.admin.summary import starts
-from renders.attention import Reason
 from renders.models import RenderJob
 from renders.models.querysets import AWAITS_BUDGET, HELD, standing_in
+from renders.reports import attention, standing
+from renders.reports.attention import Reason
+from renders.reports.summary import starts
 from renders.states import IN_FLIGHT, Status
 
 OVER_BUDGET = ("over_budget", "Waits for the budget")

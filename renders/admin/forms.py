@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 
-from renders.forms import ParamsField, TokenForm
 from renders.models import RenderJob
+from renders.presentation.forms import ParamsField, TokenForm
+from renders.presentation.widgets import KindChoice
+from renders.services.validation import REQUEST_FIELDS
 from renders.states import Kind
-from renders.validation import REQUEST_FIELDS
-from renders.widgets import KindChoice
 
 
 class RenderAdminForm(TokenForm, forms.ModelForm):

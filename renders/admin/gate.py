@@ -8,11 +8,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from renders import gate, services, standing
+from renders import services
+from renders.conf.workspaces import DEFAULT
+from renders.limits import gate
 from renders.models import Gate
-from renders.standing import GateStanding
+from renders.reports import standing
+from renders.reports.standing import GateStanding
 from renders.states import Sort
-from renders.workspaces import DEFAULT
 
 # What no button ends: the settings do, or the next month.
 NOT_RESUMED = {"budget_spent", "unknown_workspace"}

@@ -1,17 +1,28 @@
-"""The admin: add a render, look at it, ask for cancel or retry. Nothing is edited or deleted."""
+"""Finding renders: by words, by names, and by the first characters of an id.
 
+The list of renders, also where there are millions: nothing in it counts or reads them all.
+
+The admin: add a render, look at it, ask for cancel or retry. Nothing is edited or deleted.
+"""
+
+import re
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth import get_user_model
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.functional import cached_property
 
-from renders import access, attention, choosing, kind_fields, workspaces
 from renders.admin.actions import RenderActions
 from renders.admin.bulk import AddMany
 from renders.admin.buttons import RenderButtons
@@ -24,12 +35,117 @@ from renders.admin.filters import (
     WorkspaceFilter,
 )
 from renders.admin.forms import RenderAdminForm
-from renders.admin.listing import ByPeriod, RenderList, RenderPages
-from renders.admin.search import RenderSearch
-from renders.forms import start_of
+from renders.conf import workspaces
 from renders.models import RenderJob
+from renders.models.querysets import RenderQuerySet
+from renders.presentation import kind_fields
+from renders.presentation.forms import start_of
+from renders.presentation.titles import with_openings
+from renders.reports import attention
+from renders.services import permissions, workspace_choice
+from renders.services.validation import REQUEST_FIELDS
 from renders.states import OVER_BUDGET
-from renders.validation import REQUEST_FIELDS
+
+MOST_WORDS = 20
+START_OF_ID = re.compile(r"[0-9a-f]{8,32}", re.IGNORECASE)
+
+
+class RenderSearch(admin.ModelAdmin):
+    """The list's search box."""
+
+    search_help_text = (
+        "Words of the prompt, an id or its first eight characters, how a Sume job id or a "
+        "reference begins, or a user."
+    )
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        user = f"created_by__{get_user_model().USERNAME_FIELD}"
+        return ["prompt", "^sume_job_id", "^reference", user]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """What looks like an id and is one, is that; all else is looked for as words."""
+        start = search_term.strip().replace("-", "")
+        if START_OF_ID.fullmatch(start):
+            known = queryset.filter(pk__range=(_id(start, "0"), _id(start, "f")))
+            if known.exists():
+                return known, False
+        # Each word is a condition of its own, and databases bear only so many.
+        words = " ".join(search_term.split()[:MOST_WORDS])
+        return super().get_search_results(request, queryset, words)
+
+
+def _id(start: str, filling: str) -> UUID:
+    return UUID(start.ljust(32, filling))
+
+
+# Nobody reads on for longer: filters find what lies further back.
+MOST_COUNTED = 10_000
+LONGEST_DAYS = {"year": 366, "month": 31, "day": 1}
+
+
+class AtLeast(int):
+    """A number at which counting ended."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}+"
+
+
+class RenderPages(Paginator):
+    """Counts as far as somebody may read on."""
+
+    @cached_property
+    def count(self) -> int:
+        found: Any = self.object_list
+        number = found.order_by()[: MOST_COUNTED + 1].count()
+        return number if number <= MOST_COUNTED else AtLeast(MOST_COUNTED)
+
+
+class ByPeriod(RenderQuerySet):
+    """What the list's line of years, months or days asks for."""
+
+    def datetimes(self, field_name: str, kind: str, *args: Any, **kwargs: Any) -> Any:
+        """When those periods began in which there are some: one look into the index for each."""
+        found: list[datetime] = []
+        rows = self.order_by(field_name).values_list(field_name, flat=True)
+        moment = rows.first()
+        while moment:
+            start = _start(timezone.localtime(moment), kind)
+            found.append(start)
+            following = _start(start + timedelta(days=LONGEST_DAYS[kind], hours=2), kind)
+            moment = rows.filter(**{f"{field_name}__gte": following}).first()
+        return found
+
+
+class RenderList(ChangeList):
+    """Reads no more than a page of the list shows: prompts and requests can be long."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        given = [value for values in self.get_filters_params().values() for value in values]
+        if "\0" in "".join(given):  # PostgreSQL cannot even compare it
+            raise IncorrectLookupParameters
+        return super().get_filters(request)
+
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # Dates of what is filtered otherwise could only be found by reading all.
+        others = [name for name in self.get_filters_params() if not name.startswith("created_at__")]
+        if others or self.query:
+            self.date_hierarchy = None
+        return super().get_queryset(request, *args, **kwargs)
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = attention.with_reason(self.result_list)
+        self.result_list = with_openings(rows.defer("request_body", "error_message"), 100)
+
+
+def _start(moment: datetime, kind: str) -> datetime:
+    """When the year, month or day of this moment began, by the clock on the wall."""
+    month = 1 if kind == "year" else moment.month
+    day = moment.day if kind == "day" else 1
+    return timezone.make_aware(datetime(moment.year, month, day))  # noqa: DTZ001 (made aware)
+
 
 ORDER = "Order and name"
 ASKED = [*kind_fields.BEFORE, "prompt", *kind_fields.AFTER, *kind_fields.SELDOM, "model", "params"]
@@ -111,8 +227,11 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
-            fields = ["priority"] if access.may_prioritize(request.user) else []
-            fields += ["reference", *(["workspace"] if choosing.choices(request.user) else [])]
+            fields = ["priority"] if permissions.may_prioritize(request.user) else []
+            fields += [
+                "reference",
+                *(["workspace"] if workspace_choice.choices(request.user) else []),
+            ]
             return [ASKED_FIELDSET, (ORDER, {"fields": fields})]
         missing = set()
         # Why it waits for a budget, "Now" says.
@@ -135,7 +254,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     ) -> Any:
         kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
         if obj is None:
-            hidden = set() if access.may_prioritize(request.user) else {"priority"}
+            hidden = set() if permissions.may_prioritize(request.user) else {"priority"}
             # The workspace's is the form's own.
             kwargs["fields"] = ["token", *(name for name in REQUEST_FIELDS if name not in hidden)]
         form: Any = super().get_form(request, obj, change=change, **kwargs)
@@ -152,7 +271,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         """`?from=<id>` begins with what another render asks for."""
         if request.GET.get("from"):
             try:
-                row = access.visible(request.user, UUID(request.GET["from"]))
+                row = permissions.visible(request.user, UUID(request.GET["from"]))
             except ValueError:
                 raise Http404("There is no such render.") from None
             return start_of(row, request.GET.get("kind", ""))

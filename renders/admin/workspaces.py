@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
-from renders import workspaces
+from renders.conf import workspaces
 from renders.models import UserWorkspace
 
 

@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from renders.api import throttling
-from renders.api.problems import Problem
-from renders.hiding import Hidden
 from renders.models import ApiToken
+from renders.presentation.problems import Problem
+from renders.redaction import Hidden
 
 REALM = 'Bearer realm="renders"'
 REFUSED = f'{REALM}, error="invalid_token"'

@@ -14,8 +14,8 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from renders.api import throttling
 from renders.api.authentication import authenticate
-from renders.api.problems import Problem, unacceptable, unexpected
 from renders.api.reading import check_body_headers
+from renders.presentation.problems import Problem, unacceptable, unexpected
 
 logger = logging.getLogger(__name__)
 

@@ -4,10 +4,9 @@ from django.conf import settings
 from django.urls import reverse
 
 from renders.api import operations
-from renders.api.components import HEADERS, problem
-from renders.api.problems import STATUSES
 from renders.api.requests import request_schemas
-from renders.api.schemas import Json, reply_schemas
+from renders.api.schemas import HEADERS, Json, problem, reply_schemas
+from renders.presentation.problems import STATUSES
 
 ABOUT = """Makes pictures and clips from prompts, and tells how they get on.
 

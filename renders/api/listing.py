@@ -14,10 +14,10 @@ from django.core import signing
 from django.db.models import Q
 from django.http import QueryDict
 
-from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet, standing_in
+from renders.presentation.problems import Problem
 from renders.states import Kind, Status
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200

@@ -3,9 +3,7 @@
 from typing import Any
 
 from renders.api import listing, schemas
-from renders.api.components import HEADERS, RATE
-from renders.api.examples import RENDER_ID, REQUESTS
-from renders.api.schemas import Json, ref
+from renders.api.schemas import HEADERS, RATE, RENDER_ID, REQUESTS, Json, ref
 from renders.states import Kind, Status
 
 ID: Json = {

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import HttpRequest, UnreadablePostError
 
-from renders import choosing
-from renders.api.problems import Problem
 from renders.exceptions import InvalidRender
-from renders.validation import parse_json, request_errors, request_fields
+from renders.presentation.problems import Problem
+from renders.services import workspace_choice
+from renders.services.validation import parse_json, request_errors, request_fields
 
 MAX_BODY_BYTES = 10_000_000
 MOST_RENDERS = 10_000
@@ -81,7 +81,7 @@ def _refuse_workspaces(user: Any, wanted: Wanted) -> None:
             first.setdefault(name, index)
     for name, index in first.items():
         try:
-            choosing.refuse(user, name)
+            workspace_choice.refuse(user, name)
         except InvalidRender as error:
             field = InvalidRender(wanted.field(index, "workspace"), error.message)
             words = f"Nothing was made. {error.message}"

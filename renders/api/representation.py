@@ -6,10 +6,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from renders.allowances import Allowance
-from renders.artifacts import media
-from renders.hiding import is_erased
 from renders.models import RenderJob
+from renders.presentation.media_links import media
+from renders.redaction import is_erased
+from renders.services.allowances import Allowance
 from renders.states import takes_model
 
 

@@ -1,14 +1,13 @@
 """The OpenAPI document: what is sent to make renders. Each kind's rules are those of `bodies`."""
 
-from renders import workspaces
 from renders.api import reading
 from renders.api.schemas import NO_NUL, Json, ref
-from renders.bodies import LONGEST_SECONDS, SHAPES, WORDS_PER_SECOND, Field
-from renders.conf import conf
-from renders.field_values import FILLED, SPACE
-from renders.kinds import HELP
+from renders.conf import conf, workspaces
+from renders.presentation.widgets import HELP
+from renders.services.validation import SAY_WHAT
 from renders.states import AUTO, Kind, takes_model
-from renders.validation import SAY_WHAT
+from renders.sume.bodies import LONGEST_SECONDS, SHAPES, WORDS_PER_SECOND, Field
+from renders.sume.field_values import FILLED, SPACE
 
 # A schema's name for each of a kind's alternatives.
 NAMES: dict[tuple[Kind, str], str] = {

@@ -1,9 +1,91 @@
-"""The OpenAPI document: what comes back, as schemas."""
+"""The OpenAPI document: what comes back, as schemas, headers and examples."""
 
 from typing import Any
 
-from renders.api.examples import BUDGET, EXAMPLE
+from renders.presentation.problems import CONTENT_TYPE, STATUSES
 from renders.states import OVER_BUDGET, Kind, Status
+
+RENDER_ID = "5f0c7a52-4c52-4f0e-9f6d-6f1f6a1d2b3c"
+
+EXAMPLE: dict[str, Any] = {
+    "id": RENDER_ID,
+    "workspace": "default",
+    "kind": "image",
+    "model": "sume/auto",
+    "prompt": "A boat",
+    "params": {"seed": 7},
+    "priority": 0,
+    "reference": "order-1",
+    "status": "completed",
+    "sume_status": "completed",
+    "created_at": "2026-01-31T09:30:00.000000Z",
+    "submitted_at": "2026-01-31T09:30:01.000000Z",
+    "cancel_requested_at": None,
+    "finished_at": "2026-01-31T09:30:21.000000Z",
+    "erased_at": None,
+    "error": None,
+    "waiting_reason": None,
+    "artifacts": [
+        {
+            "type": "image",
+            "content_type": "image/png",
+            "url": f"https://example.com/api/renders/{RENDER_ID}/artifacts/0/",
+        }
+    ],
+    "cost_usd_micros": 90_000,
+    "retry_of": None,
+    "url": f"https://example.com/api/renders/{RENDER_ID}/",
+    "html_url": f"https://example.com/renders/{RENDER_ID}/",
+}
+
+BUDGET: dict[str, Any] = {
+    "month": "2026-01",
+    "workspaces": [
+        {
+            "workspace": "default",
+            "budget_usd_micros": 200_000_000,
+            "left_usd_micros": 58_300_000,
+            "user_budget_usd_micros": 500_000,
+            "user_left_usd_micros": 140_000,
+        }
+    ],
+}
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "image": {"prompt": "A boat", "params": {"seed": 7}, "reference": "order-1"},
+    "video": {"kind": "video", "prompt": "A paper boat drifts down a rainy street."},
+    "avatar_from_prompt": {
+        "kind": "avatar",
+        "prompt": "A friendly librarian in her fifties, round glasses, green cardigan.",
+        "params": {"avatar_handle": "@mara"},
+    },
+    "avatar_from_photo": {
+        "kind": "avatar",
+        "params": {"avatar_handle": "@mara", "image_url": "https://example.com/mara.png"},
+    },
+    "avatar_from_props": {
+        "kind": "avatar",
+        "params": {"avatar_handle": "@mara", "ethnicity": "White", "sex": "female", "age": 52},
+    },
+    "avatar_video": {
+        "kind": "avatar_video",
+        "prompt": "Welcome! What shall we read today?",
+        "params": {
+            "avatar_handle": "@mara",
+            "quality": "plus",
+            "scene": {"type": "prompt", "prompt": "A quiet library in the morning."},
+            "aspect_ratio": "9:16",
+        },
+    },
+    "many": {"renders": [{"prompt": "A boat"}, {"prompt": "A fox", "kind": "video"}]},
+}
+
+LINE_FULL = {
+    "code": "too_many_waiting",
+    "detail": "Nothing was made. You have 998 renders waiting, and at most 1,000 may wait: 5 more "
+    "do not fit. Wait until some have been sent, or cancel some.",
+}
+
 
 Json = dict[str, Any]
 
@@ -176,4 +258,49 @@ def reply_schemas() -> Json:
                 },
             },
         },
+    }
+
+
+def header(description: str, required: bool = False, **schema: Any) -> Json:
+    """A header of a reply."""
+    return {"description": description, "required": required, "schema": schema}
+
+
+RATE: Json = {
+    f"RateLimit-{name}": ref("headers", f"RateLimit-{name}")
+    for name in ("Limit", "Remaining", "Reset")
+}
+HEADERS: Json = {
+    "RateLimit-Limit": header("Requests in a minute.", type="integer"),
+    "RateLimit-Remaining": header("What is left of them.", type="integer", minimum=0),
+    "RateLimit-Reset": header("Seconds until the next minute begins.", type="integer", minimum=1),
+    "Idempotency-Replayed": header("An earlier request made this.", const="true"),
+    "Location": header("The render's address.", required=True, **ADDRESS),
+    "Link": header('The next page: `<…>; rel="next"` (RFC 8288).', type="string"),
+    "Retry-After": header("Seconds to wait.", required=True, type="integer", minimum=1),
+    "WWW-Authenticate": header("Bearer, and why it was refused.", required=True, type="string"),
+    "Allow": header("What is possible here.", required=True, type="string"),
+}
+EXTRA = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After"}
+# A second example for a status.
+OTHERS = {429: LINE_FULL}
+
+
+def _examples(usual: Json) -> Json:
+    if usual["status"] not in OTHERS:
+        return {"example": usual}
+    found = [usual, {**usual, **OTHERS[usual["status"]]}]
+    return {"examples": {one["code"]: {"value": one} for one in found}}
+
+
+def problem(status: int) -> Json:
+    """The reply that tells of this error."""
+    code, title = STATUSES[status]
+    example = {"type": "about:blank", "title": title, "status": status, "code": code}
+    headers = {EXTRA[status]: ref("headers", EXTRA[status])} if status in EXTRA else {}
+    content = {"schema": ref("schemas", "Problem"), **_examples({**example, "detail": "…"})}
+    return {
+        "description": title,
+        "headers": headers if status in (401, 405) else {**headers, **RATE},
+        "content": {CONTENT_TYPE: content},
     }

@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from renders.api.problems import Problem
 from renders.conf import conf
-from renders.connections import REDIS_DOWN, redis_client, uses_redis
+from renders.coordination.connections import REDIS_DOWN, redis_client, uses_redis
+from renders.presentation.problems import Problem
 
 logger = logging.getLogger(__name__)
 

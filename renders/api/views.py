@@ -7,17 +7,19 @@ from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from renders import access, allowances, media_files, services
+from renders import services
 from renders.api.base import ApiView
 from renders.api.document import document
 from renders.api.listing import read_listing
-from renders.api.problems import Problem
 from renders.api.reading import read_key, read_wanted
 from renders.api.representation import represent, represent_allowance
 from renders.exceptions import InvalidRender, KeyReused, LineFull, ReferenceTaken, TooManyAtOnce
-from renders.idempotency import Created, create_once
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
+from renders.presentation import media_files
+from renders.presentation.problems import Problem
+from renders.services import allowances, permissions
+from renders.services.references import Created, create_once
 
 
 class RenderList(ApiView):
@@ -39,7 +41,7 @@ class RenderList(ApiView):
 
     def post(self, request: HttpRequest) -> JsonResponse:
         """Make one render or many, all or none: 202, and where to look for it."""
-        if not access.may_add(request.user):
+        if not permissions.may_add(request.user):
             raise Problem(403, "You may see renders, but not make any.")
         key = read_key(request)
         wanted = read_wanted(request)
@@ -85,7 +87,7 @@ class RenderCancel(ApiView):
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
         """Ask for a render to be canceled, and say what became of that."""
         render = _one(request, pk)
-        if not access.may_cancel(request.user, render):
+        if not permissions.may_cancel(request.user, render):
             raise Problem(403, "You may see this render, but not cancel it.")
         if services.cancel_render(render):
             outcome = "canceled" if render.is_terminal else "requested"
@@ -101,7 +103,7 @@ class RenderResend(ApiView):
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
         """Send a render of unknown outcome again, with its own key."""
         render = _one(request, pk)
-        if not access.may_retry(request.user, render):
+        if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not send it again.")
         if not services.resend_render(render):
             words = "Its outcome is known, or it was sent again or retried before."
@@ -115,7 +117,7 @@ class RenderStoreMedia(ApiView):
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
         """Have what is not stored of a completed render fetched again."""
         render = _one(request, pk)
-        if not access.may_retry(request.user, render):
+        if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not have its media stored again.")
         if not services.store_media(render):
             words = "It is not completed, nothing is missing, or it is being fetched just now."
@@ -129,7 +131,7 @@ class RenderRetry(ApiView):
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
         """Make a new render from one that failed or was canceled, once."""
         render = _one(request, pk)
-        if not access.may_retry(request.user, render):
+        if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not retry it.")
         try:
             new, is_new = services.retry_once(render, request.user)
@@ -145,7 +147,7 @@ class RenderArtifact(ApiView):
 
     def get(self, request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
         """A finished picture or clip; what the page's own address gives, for tokens too."""
-        return media_files.artifact(request, access.visible(request.user, pk), index)
+        return media_files.artifact(request, permissions.visible(request.user, pk), index)
 
 
 class Budget(ApiView):

@@ -8,37 +8,26 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Tags, register
 
-from renders.checks import (
-    broker,
-    flower,
-    limits,
-    media,
-    names,
-    site,
-    sume,
-    tasks,
-    webhooks,
-    workspaces,
-)
+from renders.checks import celery, flower, media, settings, site, sume
 from renders.checks.installation import check_installation as check_installation
 
 
 @register("renders", Tags.compatibility)
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Every setting can be read, and they fit together."""
-    unreadable = limits.unreadable()
+    unreadable = settings.unreadable()
     if unreadable:
-        return [*unreadable, *names.name_faults()]
+        return [*unreadable, *settings.name_faults()]
     questions = (
         sume.key_faults,
-        workspaces.workspace_faults,
+        sume.workspace_faults,
         site.faults,
-        limits.limit_faults,
-        broker.broker_faults,
-        tasks.task_faults,
-        webhooks.webhook_faults,
+        settings.limit_faults,
+        celery.broker_faults,
+        celery.task_faults,
+        sume.webhook_faults,
         media.faults,
         flower.faults,
-        names.name_faults,
+        settings.name_faults,
     )
     return [message for ask in questions for message in ask()]

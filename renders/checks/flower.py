@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from renders.conf import conf
-from renders.hosts import host_of, is_inner, is_loopback
+from renders.conf.networks import host_of, is_inner, is_loopback
 
 SHORTEST_PASSWORD = 8
 ON = {"1", "true", "yes", "on", "t", "y"}

@@ -12,8 +12,8 @@ from django.template import TemplateDoesNotExist, TemplateSyntaxError
 from django.template.loader import get_template
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
-from renders import celery_app
 from renders.celery_settings import SWEEP_TASK
+from renders.checks import celery
 from renders.conf import conf
 
 STEPS = "docs/own-project.md has all steps."
@@ -33,7 +33,7 @@ def _of_celery() -> Iterator[CheckMessage]:
             return
     except ImproperlyConfigured:
         return  # another check names it
-    if not celery_app.loaded():
+    if not celery.loaded():
         yield Error(
             "This project has no Celery app, so messages would go to a broker that nobody set.",
             hint="Make one, and import it in the project's __init__.py, so that the web server "
@@ -41,11 +41,11 @@ def _of_celery() -> Iterator[CheckMessage]:
             id="renders.E040",
         )
         return
-    schedule = celery_app.value_of("beat_schedule") or {}
-    kept_elsewhere = "PersistentScheduler" not in str(celery_app.value_of("beat_scheduler") or "")
+    schedule = celery.value_of("beat_schedule") or {}
+    kept_elsewhere = "PersistentScheduler" not in str(celery.value_of("beat_scheduler") or "")
     tasks = {_task_of(entry) for entry in schedule.values()}
     if SWEEP_TASK not in tasks and not kept_elsewhere:
-        name = celery_app.name_of("beat_schedule")
+        name = celery.name_of("beat_schedule")
         yield Warning(
             "Beat is not told of the sweep: what stops (a killed worker) is not put back to work.",
             hint=f"Add renders.celery_settings.beat_schedule() to {name}. {STEPS}",

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from renders.checks.celery_told import told, used
+from renders.checks.celery import told, used
 from renders.conf import conf
 
 FILES = "django.core.files.storage.FileSystemStorage"

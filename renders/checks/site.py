@@ -9,10 +9,9 @@ from django.db import connection
 from django.http.request import validate_host
 from django.utils.encoding import force_str
 
-from renders import destination, workspaces
-from renders.conf import conf
-from renders.destination import Billing
-from renders.hosts import host_of, is_inner
+from renders.conf import conf, destination, workspaces
+from renders.conf.destination import Billing
+from renders.conf.networks import host_of, is_inner
 
 SHORTEST_KEY, FEWEST_CHARACTERS = 32, 10
 # What examples write, and what `startproject` makes.

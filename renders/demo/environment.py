@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from renders.coordination.clients import REDIS_DOWN, connect
 from renders.demo.state import StateFolder
-from renders.redis_clients import REDIS_DOWN, connect
 
 # The last: the demo says itself whether renders are billed.
 FOR_OTHERS = ("renders.E030", "renders.W031", "renders.W068")

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from renders import destination
-from renders.conf import Conf
+from renders.conf import Conf, destination
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.environment import (
     child_environment,

@@ -1,4 +1,7 @@
-"""The database: does it answer, and has it the tables of this version?"""
+"""Do all machines agree on the time? Compared in Unix seconds.
+
+The database: does it answer, and has it the tables of this version?
+"""
 
 import time
 from datetime import timedelta
@@ -9,10 +12,29 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from renders.health import clocks
 from renders.health.findings import Finding
 from renders.models import Heartbeat
-from renders.outages import connection
+from renders.models.outages import connection
+
+# The minute of Sume's plan is counted by the clocks of all workers.
+MOST_SECONDS = 1.0
+
+
+def compared(
+    whose: str, told: float, asked: float, answered: float, *, grain: float = 0.0
+) -> Finding:
+    """What a clock says between two moments of ours; `grain` is how coarsely it tells the time."""
+    ahead = max(0.0, told - answered) or min(0.0, told + grain - asked)
+    if abs(ahead) <= MOST_SECONDS:
+        return Finding(f"The clock of {whose} agrees with this machine's.")
+    return apart(whose, ahead, "this machine's")
+
+
+def apart(whose: str, ahead: float, other: str) -> Finding:
+    """A clock that is so many seconds ahead of another, or behind it (below 0)."""
+    word = "ahead of" if ahead > 0 else "behind"
+    return Finding(f"The clock of {whose} is {abs(ahead):.1f} s {word} {other}.", "clocks-apart")
+
 
 SHOWN = 5
 # Sessions that ended so long ago, and how many of them are worth a word.
@@ -62,12 +84,12 @@ def clock() -> list[Finding]:
         with connection().cursor() as cursor:
             cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
             told = float(cursor.fetchone()[0])
-        found.append(clocks.compared("the database", told, asked, time.time()))
+        found.append(compared("the database", told, asked, time.time()))
     for beat in Heartbeat.objects.all():
         ahead = (beat.at - beat.stored_at).total_seconds()
-        if abs(ahead) > clocks.MOST_SECONDS:
+        if abs(ahead) > MOST_SECONDS:
             whose = f"{beat.host or 'the machine'} ({beat.name})"
-            found.append(clocks.apart(whose, ahead, "the database's"))
+            found.append(apart(whose, ahead, "the database's"))
     return found or [Finding("The database has this machine's clock.")]
 
 

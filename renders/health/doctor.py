@@ -3,10 +3,10 @@
 from functools import partial
 
 from renders.conf import conf
-from renders.connections import uses_redis
-from renders.health import database, jobs, machine, messages, outside, queues, stores, work
+from renders.coordination.connections import uses_redis
+from renders.health import database, environment, messages, stores, work
 from renders.health.findings import Level, Part
-from renders.health.lanes import Lane, Lanes, Probe
+from renders.health.probes import Lane, Lanes, Probe
 
 # How long workers have for their answer: they may be busy.
 WORKERS_SECONDS = 2.0
@@ -29,9 +29,9 @@ def questions(*, offline: bool = False) -> list[Lane]:
     """What is asked, by server."""
     lanes: list[Lane] = [
         [
-            Probe("destination", outside.destinations),
-            Probe("settings", machine.settings),
-            Probe("versions", machine.versions),
+            Probe("destination", environment.destinations),
+            Probe("settings", environment.settings),
+            Probe("versions", environment.versions),
         ],
         _table(),
     ]
@@ -46,16 +46,16 @@ def questions(*, offline: bool = False) -> list[Lane]:
             [
                 Probe("broker", messages.answers),
                 Probe("workers", partial(messages.workers, WORKERS_SECONDS)),
-                Probe("queues", queues.lengths),
-                Probe("broker keeps", queues.keeps),
-                Probe("lending", queues.lending),
-                Probe("worker clocks", queues.worker_clocks),
-                Probe("results", queues.results),
+                Probe("queues", messages.lengths),
+                Probe("broker keeps", messages.keeps),
+                Probe("lending", messages.lending),
+                Probe("worker clocks", messages.worker_clocks),
+                Probe("results", messages.results),
             ],
         ]
-    lanes.append([Probe("storage", machine.media), Probe("disks", machine.disks)])
+    lanes.append([Probe("storage", environment.media), Probe("disks", environment.disks)])
     if not offline:
-        lanes.append([Probe("sume", outside.account)])
+        lanes.append([Probe("sume", environment.account)])
     return lanes
 
 
@@ -69,9 +69,9 @@ def _table() -> list[Probe]:
         Probe("reads", work.reads),
         Probe("gate", work.gate),
         Probe("budget", work.budgets),
-        Probe("sends", jobs.sends),
-        Probe("renders", jobs.needing_attention),
-        Probe("webhooks", jobs.webhooks),
+        Probe("sends", work.sends),
+        Probe("renders", work.needing_attention),
+        Probe("webhooks", work.webhooks),
         Probe("sessions", database.sessions),
     ]
     if conf.SCHEDULER == "database":

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from renders.conf import conf
-from renders.connections import uses_redis
-from renders.health import database, machine, messages, stores, work
+from renders.coordination.connections import uses_redis
+from renders.health import database, environment, messages, stores, work
 from renders.health.findings import Part
-from renders.health.lanes import Lane, Lanes, Probe
+from renders.health.probes import Lane, Lanes, Probe
 
 # A load balancer asks every few seconds and does not wait for long.
 SECONDS = 2.5
@@ -63,7 +63,7 @@ def questions() -> list[Lane]:
         table.append(Probe("runrenders", work.runrenders))
     elif conf.SCHEDULER == "sortedset" and not conf.TICKS:
         table.append(Probe("pollrenders", work.pollrenders))
-    storage = [Probe("storage", machine.media, STORAGE_SECONDS)]
+    storage = [Probe("storage", environment.media, STORAGE_SECONDS)]
     if not uses_redis():
         return [table, storage]
     return [

@@ -3,11 +3,11 @@
 import time
 from typing import Any
 
-from renders import beat_sign
-from renders.connections import REDIS_DOWN, redis_client
-from renders.health import clocks, work
+from renders.coordination.clients import Cluster
+from renders.coordination.connections import REDIS_DOWN, redis_client
+from renders.health import database, work
 from renders.health.findings import Finding
-from renders.redis_clients import Cluster
+from renders.telemetry import heartbeats
 
 # Fuller than this, it soon takes nothing more.
 FULL = 0.9
@@ -16,7 +16,7 @@ FULL = 0.9
 def answers() -> list[Finding]:
     """Whether Redis answers."""
     try:
-        redis_client().get(beat_sign.KEY)
+        redis_client().get(heartbeats.KEY)
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not answer ({type(error).__name__}).", "redis-away")]
     return [Finding("Redis answers.")]
@@ -25,7 +25,7 @@ def answers() -> list[Finding]:
 def beat() -> list[Finding]:
     """Whether beat sends the sweep, whoever does it then."""
     try:
-        told = redis_client().get(beat_sign.KEY)
+        told = redis_client().get(heartbeats.KEY)
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not answer ({type(error).__name__}).", "redis-away")]
     try:
@@ -75,4 +75,4 @@ def clock() -> list[Finding]:
         return [Finding("The clocks of a cluster are not asked.")]
     asked = time.time()
     seconds, micros = client.time()
-    return [clocks.compared("Redis", seconds + micros / 1e6, asked, time.time())]
+    return [database.compared("Redis", seconds + micros / 1e6, asked, time.time())]

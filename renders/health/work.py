@@ -1,5 +1,9 @@
-"""What must go on by itself, and what it gets done, as the database tells."""
+"""What must go on by itself, and what it gets done, as the database tells.
 
+Renders that a person should look into, and webhooks that do not come.
+"""
+
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,11 +11,16 @@ from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from renders import pulse, spending, standing, workspaces
-from renders.conf import conf
+from renders.conf import conf, workspaces
 from renders.health.findings import Finding, Level
-from renders.models import Heartbeat, RenderJob
+from renders.lifecycle import claims
+from renders.limits import spending
+from renders.models import Heartbeat, RenderEvent, RenderJob, WebhookEvent
+from renders.reports import attention, standing
+from renders.reports.attention import Reason
+from renders.reports.standing import GateStanding
 from renders.states import Sort
+from renders.telemetry import heartbeats
 
 # What comes back every so often is missed after three times that, and this.
 SLACK_SECONDS = 15.0
@@ -40,17 +49,17 @@ def sign(name: str, longest: float) -> list[Finding]:
 
 def sweep() -> list[Finding]:
     """Whether the repair runs."""
-    return sign(pulse.SWEEP, patience())
+    return sign(heartbeats.SWEEP, patience())
 
 
 def pollrenders() -> list[Finding]:
     """Whether one of them runs."""
-    return sign(pulse.POLLRENDERS, pulse.BEAT_SECONDS + SLACK_SECONDS)
+    return sign(heartbeats.POLLRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
 
 
 def runrenders() -> list[Finding]:
     """Whether one of them runs."""
-    return sign(pulse.RUNRENDERS, pulse.BEAT_SECONDS + SLACK_SECONDS)
+    return sign(heartbeats.RUNRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
 
 
 def reads() -> list[Finding]:
@@ -143,3 +152,67 @@ def span(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"
     return f"{max(0.0, seconds):.0f} s"
+
+
+ATTENTION_CODES = {
+    Reason.OVERDUE: "renders-overdue",
+    Reason.UNSURE: "renders-unsure",
+    Reason.UNREAD: "renders-unread",
+    Reason.UNHANDLED: "renders-unhandled",
+    Reason.UNSTORED: "media-failing",
+    Reason.WAITING: "renders-waiting",
+}
+# So many jobs that ended without a word are no chance.
+FEW = 3
+LATELY = timedelta(days=1)
+
+
+def needing_attention() -> list[Finding]:
+    """As the admin's filter of that name counts them."""
+    found = []
+    for reason, code in ATTENTION_CODES.items():
+        number = attention.needing(RenderJob.objects.all(), reason).count()
+        if number:
+            why = str(reason.label)
+            said = f"{counted(number, 'render')}: {why[0].lower()}{why[1:]}."
+            found.append(Finding(said, code))
+    return found or [Finding("No render needs attention.")]
+
+
+def sends() -> list[Finding]:
+    """Whether what waits is sent, where nothing is in its way; of each workspace."""
+    now = timezone.now()
+    gates = standing.all_gates()
+    found = [_sends(name, one, now) for name, both in gates.items() for one in both[:1]]
+    if len(gates) > 1:
+        named = zip(gates, found, strict=True)
+        return [replace(told, said=f"{name}: {told.said}") for name, told in named]
+    return found
+
+
+def _sends(workspace: str, writes: GateStanding, now: datetime) -> Finding:
+    longest = conf.grace_seconds + patience()
+    figures = standing.figures(workspace)
+    full = figures.max_in_flight is not None and figures.in_flight >= figures.max_in_flight
+    since = now - timedelta(seconds=longest)
+    waiting = 0 if writes.closed else claims.line(workspace, now).waiting_since(since).count()
+    if not waiting or full or figures.capacity == 0:
+        return Finding(f"{counted(figures.waiting, 'render')} to be sent.")
+    if RenderEvent.objects.writes_around(now, longest, workspace).exists():
+        return Finding(f"{counted(figures.waiting, 'render')} to be sent, one after the other.")
+    said = f"{counted(waiting, 'render')} could be sent, and for {longest:.0f} s nothing was."
+    return Finding(said, "sends-nothing")
+
+
+def webhooks() -> list[Finding]:
+    """Whether Sume tells of what it was asked to tell of."""
+    if not any(workspaces.get(name).webhooks_wanted for name in workspaces.names()):
+        return [Finding("Off.")]
+    since = timezone.now() - LATELY
+    if WebhookEvent.objects.filter(received_at__gt=since).exists():
+        return [Finding("They come.")]
+    ended = RenderJob.objects.terminal().filter(by_webhook=True, finished_at__gt=since)
+    number = ended.exclude(sume_job_id="").count()
+    if number < FEW:
+        return [Finding("Nothing to tell of lately.")]
+    return [Finding(f"{counted(number, 'job')} ended in a day, and none came.", "webhooks-silent")]

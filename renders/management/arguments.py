@@ -14,8 +14,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from renders import workspaces
-from renders.conf import conf
+from renders.conf import conf, workspaces
 from renders.models import RenderJob
 
 

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from renders.demo.terminal import one_line
 from renders.health.findings import Finding, Level, Part
 from renders.health.work import counted
+from renders.management.terminal import one_line
 
 MARKS = {
     Level.OK: ("ok", "green"),

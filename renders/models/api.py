@@ -1,10 +1,100 @@
-"""What the API has answered under an `Idempotency-Key`."""
+"""Tokens with which programs use the API in the name of a person.
 
-from datetime import datetime
+What the API has answered under an `Idempotency-Key`.
+"""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
+
+from renders.redaction import Hidden
+
+PREFIX = "renders_"
+# So much of a token is kept in clear, for people to recognize it by.
+HINT_LENGTH = len(PREFIX) + 6
+# The time of last use is written no more often than this.
+USE_SECONDS = 60
+
+
+class ApiTokens(models.QuerySet):
+    """What is asked of the table of tokens."""
+
+    def valid(self, now: datetime) -> "ApiTokens":
+        """Neither revoked nor expired, and of somebody who may log in."""
+        unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+        return self.filter(unexpired, revoked_at__isnull=True, user__is_active=True)
+
+    def of(self, clear: str, now: datetime) -> "ApiToken | None":
+        """The valid token that reads so. Found by its hash, so no time tells of a near miss."""
+        return self.valid(now).select_related("user").filter(token_hash=hashed(clear)).first()
+
+    def revoke(self, now: datetime) -> int:
+        """Revoke those that are not yet; says how many."""
+        return self.filter(revoked_at__isnull=True).update(revoked_at=now)
+
+
+class ApiToken(models.Model):
+    """One token. It does what its user may do, until it expires or is revoked."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=100, help_text="What the token is for: the shop's server.")
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=HINT_LENGTH, editable=False, verbose_name="begins with")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="Not valid from then on; empty: valid until revoked."
+    )
+    revoked_at = models.DateTimeField(null=True, editable=False)
+
+    objects = ApiTokens.as_manager()
+
+    class Meta:
+        verbose_name = "API token"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint}…)"
+
+    @classmethod
+    def issue(cls, **fields: Any) -> tuple["ApiToken", str]:
+        """A new token, stored, and its clear text, which is kept nowhere."""
+        token = cls(**fields)
+        clear = token.renew()
+        token.save()
+        return token, clear
+
+    def renew(self) -> str:
+        """Draw the token's text, and return it: the row keeps its hash alone."""
+        clear = Hidden(PREFIX + secrets.token_urlsafe(32))
+        self.token_hash, self.hint = hashed(clear), clear[:HINT_LENGTH]
+        return clear
+
+    def state(self, now: datetime) -> str:
+        """In a word: valid, expired or revoked."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= now else "valid"
+
+    def note_use(self, now: datetime) -> None:
+        """Write down when it was last used, at most once a minute."""
+        before = now - timedelta(seconds=USE_SECONDS)
+        if self.last_used_at is None or self.last_used_at < before:
+            unnoted = Q(last_used_at__isnull=True) | Q(last_used_at__lt=before)
+            ApiToken.objects.filter(unnoted, pk=self.pk).update(last_used_at=now)
+
+
+def hashed(clear: str) -> str:
+    """A token as it is stored. It is random and long, so that a plain hash gives nothing away."""
+    return hashlib.sha256(clear.encode("utf-8", "replace")).hexdigest()
 
 
 class ApiRequests(models.QuerySet):

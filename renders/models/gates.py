@@ -13,7 +13,7 @@ def key_of(workspace: str, sort: Sort) -> str:
 
 class Gate(models.Model):
     """What all workers know of one sort of requests to one Sume account; the rules are in
-    `renders.gate`.
+    `renders.limits.gate`.
     """
 
     key = models.CharField(max_length=60, db_column="sort", primary_key=True, editable=False)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
-from renders.hiding import fingerprint
+from renders.redaction import fingerprint
 from renders.states import (
     CANCELING,
     CODE,

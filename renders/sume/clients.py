@@ -4,9 +4,9 @@ import os
 import threading
 from collections.abc import Callable
 
-from renders import counting, log_context, workspaces
-from renders.client import SumeClient
-from renders.conf import conf
+from renders.conf import conf, workspaces
+from renders.sume.client import SumeClient
+from renders.telemetry import log_context, metrics
 
 # Gives the client of a workspace, so that each render is sent and read with its own key.
 Clients = Callable[[str], SumeClient]
@@ -39,7 +39,7 @@ def sume(workspace: str) -> SumeClient:
 
 def note(what: str, seconds: float, request_id: str) -> None:
     """Count one request, and name it on the log lines that follow."""
-    counting.observe("request_duration_seconds", seconds, request=what)
+    metrics.observe("request_duration_seconds", seconds, request=what)
     if request_id:
         log_context.note(sume_request=request_id)
 

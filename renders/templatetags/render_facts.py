@@ -8,15 +8,14 @@ from django import template
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from renders import destination, workspaces
-from renders.access import may_add
-from renders.artifacts import media
-from renders.conf import conf
-from renders.destination import Destination
-from renders.media import lacking
+from renders.conf import conf, destination, workspaces
+from renders.conf.destination import Destination
+from renders.media.storing import lacking
 from renders.models import RenderJob
+from renders.presentation.media_links import media
+from renders.presentation.titles import title_of
+from renders.services.permissions import may_add
 from renders.states import OUTCOME_UNKNOWN, Status
-from renders.titles import title_of
 
 register = template.Library()
 register.filter(media)

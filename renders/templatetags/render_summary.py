@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from renders.admin import summary
+from renders.reports import summary
 
 register = template.Library()
 

@@ -17,10 +17,11 @@ from django.db.models import F
 from django.test import TestCase
 from django.utils import timezone
 
-from renders import scheduling, standing
+from renders.lifecycle.steps import Step
 from renders.models import Gate, RenderEvent, RenderJob
+from renders.reports import standing
+from renders.schedulers import dispatch
 from renders.states import Status
-from renders.steps import Step
 
 # More than a render takes, whatever the test makes Sume do.
 MOST_STEPS = 200
@@ -119,7 +120,7 @@ def _first_steps(render: RenderJob) -> list[Step]:
 
 def _take(step: Step) -> None:
     """As a worker would that got the message."""
-    task, arguments = scheduling.task_of(step)
+    task, arguments = dispatch.task_of(step)
     task(*arguments)
 
 

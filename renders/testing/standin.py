@@ -11,16 +11,21 @@ from unittest import mock
 from django.conf import settings
 from django.test import override_settings
 
-from renders import workspaces
+from renders.conf import workspaces
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.sandbox.ledger import Bill, Refund
-from renders.steps import Step
 from renders.testing.driving import drive
 
 # Nobody listens here. The app does without Redis, and a refused connection costs no time.
 NO_REDIS = "redis://127.0.0.1:9/0"
-WARN_OF_REDIS = ("renders.gate", "renders.budget", "renders.polling", "renders.holding")
+WARN_OF_REDIS = (
+    "renders.limits.gate",
+    "renders.limits.read_quota",
+    "renders.lifecycle.polling",
+    "renders.coordination.leases",
+)
 NO_LIMIT = 1_000_000
 
 
@@ -58,7 +63,9 @@ class StandIn:
             cleanup.enter_context(self.sandbox)
             media = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="renders-media-"))
             cleanup.enter_context(override_settings(**self._settings(media)))
-            cleanup.enter_context(mock.patch("renders.scheduling.follow", self.messages.extend))
+            cleanup.enter_context(
+                mock.patch("renders.schedulers.dispatch.follow", self.messages.extend)
+            )
             for name in WARN_OF_REDIS:
                 logger = logging.getLogger(name)
                 logger.addFilter(_tells_more)

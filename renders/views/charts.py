@@ -9,9 +9,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from renders import drawing, history, standing, workspaces
+from renders.conf import workspaces
 from renders.models import RenderJob
 from renders.models.querysets import sees_all
+from renders.presentation import svg_charts
+from renders.reports import history, standing
 from renders.states import TERMINAL, Status
 from renders.templatetags.render_facts import usd
 from renders.views.policy import for_people
@@ -61,7 +63,7 @@ def _figures(number: int, renders: Any) -> dict[str, Any]:
             for status in TERMINAL
         ],
         "spent": sum(cost for _, cost in costs),
-        "counts_chart": drawing.bars(
+        "counts_chart": svg_charts.bars(
             labels,
             [{status: float(hour.ended[status]) for status in TERMINAL} for hour in hours],
             lambda value: f"{value:,.0f}" if value == int(value) else "",
@@ -72,7 +74,7 @@ def _figures(number: int, renders: Any) -> dict[str, Any]:
                 "waited", "Wait for Sume", labels, [(hour.start, hour.waited) for hour in hours]
             ),
         ],
-        "cost_chart": drawing.bars(
+        "cost_chart": svg_charts.bars(
             [f"{day:%b} {day.day}" for day, _ in costs], spent, lambda value: usd(round(value))
         ),
     }
@@ -87,7 +89,7 @@ def _times(name: str, title: str, labels: list[str], rows: list[Row]) -> dict[st
         sort: [typical[place] if typical else None for _, typical in rows]
         for place, sort in enumerate(("median", "slow"))
     }
-    chart = drawing.lines(labels, series, _short)
+    chart = svg_charts.lines(labels, series, _short)
     return {"name": name, "title": title, "rows": rows, "chart": chart}
 
 

@@ -12,12 +12,13 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from renders import access, services
-from renders.api_call import curl
+from renders import services
 from renders.conf import conf
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.progress import progress_of
+from renders.presentation.curl import curl
+from renders.reports.progress import progress_of
+from renders.services import permissions
 from renders.templatetags.render_facts import can_retry, changes_soon
 from renders.views.live import Live, for_pollers, place
 from renders.views.policy import for_people
@@ -39,8 +40,8 @@ class Detail(Live):
             "actions",
             render=row,
             retries=list(RenderJob.objects.visible_to(request.user).filter(retry_of=row)),
-            may_cancel=access.may_cancel(request.user, row),
-            may_retry=access.may_retry(request.user, row),
+            may_cancel=permissions.may_cancel(request.user, row),
+            may_retry=permissions.may_retry(request.user, row),
             csrf_token=get_token(request),
         )
         self.add("known", "known", render=row)
@@ -57,7 +58,7 @@ class Detail(Live):
 @require_safe
 def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One render."""
-    row = access.visible(request.user, pk)
+    row = permissions.visible(request.user, pk)
     api = reverse("renders:api_list")
     url = conf.PUBLIC_URL + api if conf.PUBLIC_URL else request.build_absolute_uri(api)
     context = {"render": row, "live": Detail(request, row), "curl": curl(row, url)}
@@ -68,7 +69,7 @@ def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_safe
 def detail_live(request: HttpRequest, pk: UUID) -> HttpResponse:
     """What is new about one render."""
-    now = Detail(request, access.visible(request.user, pk))
+    now = Detail(request, permissions.visible(request.user, pk))
     return now.unchanged() or now.reply(now.changes(now.shown()))
 
 
@@ -76,8 +77,8 @@ def detail_live(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Ask for a render to be canceled."""
-    row = access.visible(request.user, pk)
-    if not access.may_cancel(request.user, row):
+    row = permissions.visible(request.user, pk)
+    if not permissions.may_cancel(request.user, row):
         raise PermissionDenied("You may see this render, but not cancel it.")
     if not services.cancel_render(row):
         messages.info(request, "It has ended, or its cancel was requested before.")
@@ -92,8 +93,8 @@ def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Send a render of unknown outcome again, with its own key."""
-    row = access.visible(request.user, pk)
-    if not access.may_retry(request.user, row):
+    row = permissions.visible(request.user, pk)
+    if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not send it again.")
     if services.resend_render(row):
         messages.success(request, "Queued to be sent again with the same key.")
@@ -106,8 +107,8 @@ def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def store_media(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Have what is not stored of a completed render fetched again."""
-    row = access.visible(request.user, pk)
-    if not access.may_retry(request.user, row):
+    row = permissions.visible(request.user, pk)
+    if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not have its media stored again.")
     if services.store_media(row):
         messages.success(request, "What is missing is fetched again. This costs nothing.")
@@ -120,8 +121,8 @@ def store_media(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Ask whether to make a new render from one that failed or was canceled; then make it, once."""
-    row = access.visible(request.user, pk)
-    if not access.may_retry(request.user, row):
+    row = permissions.visible(request.user, pk)
+    if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not retry it.")
     if request.method != "POST":
         if can_retry(row):

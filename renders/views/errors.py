@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views import defaults
 
-from renders.api.problems import Problem, unacceptable, unexpected
+from renders.presentation.problems import Problem, unacceptable, unexpected
 from renders.views.policy import keep_to_site
 
 NOT_THERE = {

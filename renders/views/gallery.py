@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
-from renders import allowances
-from renders.filtering import FilterForm
 from renders.models import RenderJob
 from renders.models.querysets import sees_all
-from renders.paging import count_of, page_of
+from renders.presentation.filters import FilterForm
+from renders.presentation.paging import count_of, page_of
+from renders.presentation.titles import title_of, with_openings
+from renders.services import allowances
 from renders.templatetags.render_facts import changes_soon
-from renders.titles import title_of, with_openings
 from renders.views.live import Live, for_pollers, part, place
 from renders.views.policy import for_people
 

@@ -14,7 +14,7 @@ from renders.health import readiness
 from renders.health.findings import Part
 from renders.health.readiness import Readiness
 from renders.models.querysets import sees_all
-from renders.monitors import shows_token
+from renders.views.policy import shows_token
 
 
 @login_not_required

@@ -7,18 +7,19 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from renders import access, media_files
+from renders.presentation import media_files
+from renders.services import permissions
 
 
 @login_required
 @require_safe
 def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     """The stored file of one artifact, or the way to it where none is stored."""
-    return media_files.artifact(request, access.visible(request.user, pk), index)
+    return media_files.artifact(request, permissions.visible(request.user, pk), index)
 
 
 @login_required
 @require_safe
 def thumbnail(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
     """The small picture of one artifact; where none is stored, the way to the artifact."""
-    return media_files.thumbnail(request, access.visible(request.user, pk), index)
+    return media_files.thumbnail(request, permissions.visible(request.user, pk), index)

@@ -5,9 +5,10 @@ from django.db.utils import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from renders import exposition, measuring, tallies
 from renders.models.querysets import sees_all
-from renders.monitors import shows_token
+from renders.reports import figures, prometheus
+from renders.telemetry import store
+from renders.views.policy import shows_token
 
 PLAIN = "text/plain; charset=utf-8"
 DOWN = "# The database does not answer.\nrenders_up 0\n"
@@ -29,12 +30,12 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _figures(request: HttpRequest) -> HttpResponse:
     try:
-        standing = measuring.standing_in_time()
-        tallies.flush()
-        totals = tallies.totals()
+        standing = figures.standing_in_time()
+        store.flush()
+        totals = store.totals()
     except DatabaseError:
         return HttpResponse(DOWN, status=503, content_type=PLAIN)
-    body, content_type = exposition.text(standing, totals, request.headers.get("Accept", ""))
+    body, content_type = prometheus.text(standing, totals, request.headers.get("Accept", ""))
     return HttpResponse(body, content_type=content_type)
 
 

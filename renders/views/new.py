@@ -9,8 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from renders import access
-from renders.forms import RenderForm, start_of
+from renders.presentation.forms import RenderForm, start_of
+from renders.services import permissions
 from renders.states import Kind
 from renders.views.policy import for_people
 
@@ -19,7 +19,7 @@ from renders.views.policy import for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """`?kind=` chooses the kind at first; `?from=` begins with what another render asks for."""
-    if not access.may_add(request.user):
+    if not permissions.may_add(request.user):
         raise PermissionDenied
     if request.method == "POST":
         form = RenderForm(request.POST, user=request.user)
@@ -40,7 +40,7 @@ def _start(request: HttpRequest) -> dict[str, Any]:
     kind = request.GET.get("kind", "")
     if request.GET.get("from"):
         try:
-            row = access.visible(request.user, UUID(request.GET["from"]))
+            row = permissions.visible(request.user, UUID(request.GET["from"]))
         except ValueError:
             raise Http404("There is no such render.") from None
         return start_of(row, kind)

@@ -1,11 +1,30 @@
-"""What holds for every page for people: a login, and scripts from this site alone."""
+"""How monitors prove who they are: by the token of `METRICS_TOKEN`.
+
+What holds for every page for people: a login, and scripts from this site alone.
+"""
 
 from collections.abc import Callable
 from functools import wraps
+from hmac import compare_digest
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+
+from renders.conf import conf
+from renders.redaction import Hidden
+
+
+def shows_token(request: HttpRequest) -> bool | None:
+    """Whether the bearer token of the request is that of monitors; None if it brings none."""
+    # Nothing in clear in a variable: a traceback that shows these would show the token.
+    scheme, _, given = map(Hidden, request.headers.get("Authorization", "").partition(" "))
+    if scheme.lower() != "bearer":
+        return None
+    known, given = Hidden(conf.METRICS_TOKEN), Hidden(given.strip())
+    return bool(known) and compare_digest(known.encode(), given.encode())
+
 
 # An artifact that is not stored is shown by way of a redirect to where it lives.
 PAGE_POLICY = (

@@ -92,7 +92,7 @@ def _work(
     django.setup()
     from django.db import connection
 
-    from renders import claims
+    from renders.lifecycle import claims
     from renders.models import RenderJob
 
     named = RenderJob.objects.pending().pks(1)[0]

@@ -13,11 +13,11 @@ from unittest.mock import patch
 import redis
 from django.db import connection
 
-from renders import polling
-from renders.connections import poll_leases, polls
-from renders.due import SetQueue
+from renders.coordination.connections import poll_leases, polls
+from renders.lifecycle import polling
 from renders.models import RenderJob
-from renders.reader import BATCH, Reader
+from renders.schedulers.queues import SetQueue
+from renders.schedulers.reader import BATCH, Reader
 from renders.sume.clients import sume
 
 # The goals.

@@ -29,7 +29,7 @@ def measure(scene: Scene) -> tuple[list[Line], dict[str, float]]:
 
 def _in_set(scene: Scene, number: int) -> float:
     """Of the set alone: a reader holds what it reads, whatever waits."""
-    from renders.connections import polls
+    from renders.coordination.connections import polls
 
     scene.clear()
     before = _used(scene)
@@ -41,16 +41,16 @@ def _in_set(scene: Scene, number: int) -> float:
 
 def _in_messages(scene: Scene, number: int) -> float:
     """Each is a message that waits in the worker's memory, with a copy in Redis."""
-    from renders import scheduling
+    from renders.lifecycle.steps import Step
     from renders.models import RenderJob
-    from renders.steps import Step
+    from renders.schedulers import dispatch
 
     scene.clear()
     waiting.insert(scene, number, base=time.time() + LATER_SECONDS)
     worker = processes(scene)
     before, held = _used(scene), memory_bytes(worker.process.pid)
     pks = RenderJob.objects.values_list("pk", flat=True)
-    scheduling.follow([Step("poll", pk, LATER_SECONDS) for pk in pks])
+    dispatch.follow([Step("poll", pk, LATER_SECONDS) for pk in pks])
     end = time.monotonic() + 60
     while scene.broker.llen("renders.poll") and time.monotonic() < end:
         time.sleep(0.2)

@@ -51,9 +51,9 @@ def table(scene: Scene) -> Child:
 def ticks(scene: Scene) -> Child:
     """A worker whose ticks read the sorted set."""
     child = scene.worker("renders.poll", "-c1", RENDERS_SCHEDULER="sortedset")
-    from renders import scheduling
+    from renders.schedulers import dispatch
 
-    scheduling.tick_again("0")
+    dispatch.tick_again("0")
     return child
 
 

@@ -29,16 +29,16 @@ def insert(scene: Scene, count: int, *, base: float = 0.0, spacing: float = 0.0)
 
 def in_set() -> None:
     """Put them all into the sorted set, as the sweep does when it has been lost."""
-    from renders import upkeep
-    from renders.connections import polls
+    from renders.coordination.connections import polls
+    from renders.schedulers import due_set_upkeep
 
-    upkeep.keep(polls())
+    due_set_upkeep.keep(polls())
 
 
 def in_messages() -> None:
     """Send a message for each, as the chains of polls do."""
-    from renders import scheduling
+    from renders.lifecycle.steps import Step
     from renders.models import RenderJob
-    from renders.steps import Step
+    from renders.schedulers import dispatch
 
-    scheduling.follow([Step("poll", pk) for pk in RenderJob.objects.values_list("pk", flat=True)])
+    dispatch.follow([Step("poll", pk) for pk in RenderJob.objects.values_list("pk", flat=True)])

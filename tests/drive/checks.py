@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from renders import workspaces
+from renders.conf import workspaces
 from renders.models import RenderJob
 from renders.states import OUTCOME_UNKNOWN, Status
 from tests.drive.mayhem import Diary

@@ -16,7 +16,7 @@ from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.db import connections
 
-from renders.connections import REDIS_DOWN, redis_client
+from renders.coordination.connections import REDIS_DOWN, redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.sandbox import Sandbox
 from tests.integration.stack import Stack

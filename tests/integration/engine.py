@@ -6,11 +6,12 @@ from typing import Any
 
 from django.db.models import F
 
-from renders import finishing, gate, polling, saving, submission, sweep
-from renders.connections import redis_client
-from renders.lease import Leases
+from renders.coordination.connections import redis_client
+from renders.coordination.leases import Leases
+from renders.lifecycle import finishing, media_saving, polling, submission, sweep
+from renders.lifecycle.steps import Step
+from renders.limits import gate
 from renders.models import Gate, RenderJob
-from renders.steps import Step
 from renders.sume.clients import sume
 
 TIMES = (
@@ -69,7 +70,7 @@ def finish(render: RenderJob) -> list[Step]:
 
 def save_media(render: RenderJob) -> list[Step]:
     """One try to store one artifact; the row is refreshed."""
-    steps = saving.save(render.pk, sume, media_leases())
+    steps = media_saving.save(render.pk, sume, media_leases())
     render.refresh_from_db()
     return steps
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from django.conf import settings
 
-from renders import scheduling, services
+from renders import services
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import Child, kill_group
+from renders.lifecycle.sweep import sweep
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
-from renders.sweep import sweep
+from renders.schedulers import dispatch
 from tests.effects.models import Effect
 
 PATIENCE_SECONDS = 30
@@ -107,7 +108,7 @@ class Stack:
 
     def sweep(self) -> None:
         """What beat does every `SWEEP_SECONDS`."""
-        scheduling.follow(sweep())
+        dispatch.follow(sweep())
 
     def create(self, *prompts: str, **fields: Any) -> list[RenderJob]:
         """Create one render for each prompt."""

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from renders import avatars, services
+from renders import services
 from renders.models import Avatar, RenderJob
-from renders.references import door
 from renders.sandbox import Sandbox
+from renders.services import avatars
+from renders.services.references import door
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -11,15 +11,17 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import batches, cancellation, claims, drafts, polling, services, transitions
-from renders.connections import redis_client
-from renders.layouts import Layout
+from renders import services, transitions
+from renders.coordination.connections import redis_client
+from renders.lifecycle import cancellation, claims, polling
+from renders.lifecycle.steps import Step
 from renders.models import RenderEvent, RenderJob
-from renders.replies import JobStatus, SumeFault
 from renders.sandbox import Sandbox
+from renders.services import bulk, drafts
+from renders.services.import_files import Layout
 from renders.states import Status
-from renders.steps import Step
 from renders.sume.clients import sume
+from renders.sume.replies import JobStatus, SumeFault
 from tests.effects.models import Effect
 from tests.integration import engine
 
@@ -30,8 +32,8 @@ RENDERS = RenderJob.objects
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: Any) -> list[Step]:
     steps: list[Step] = []
-    monkeypatch.setattr("renders.scheduling.follow", steps.extend)
-    monkeypatch.setattr(batches, "BATCH", 20)
+    monkeypatch.setattr("renders.schedulers.dispatch.follow", steps.extend)
+    monkeypatch.setattr(bulk, "BATCH", 20)
     return steps
 
 
@@ -62,7 +64,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
 
 def test_of_callers_at_once_one_moves_each_row() -> None:
     make(100)
-    tallies = at_once(*[lambda: batches.cancel_renders(RENDERS.all()).done] * 4)
+    tallies = at_once(*[lambda: bulk.cancel_renders(RENDERS.all()).done] * 4)
     assert sum(tallies) == 100
     assert RENDERS.filter(status=Status.CANCELED).count() == 100
     assert RenderEvent.objects.filter(what="canceled").count() == 100
@@ -70,8 +72,8 @@ def test_of_callers_at_once_one_moves_each_row() -> None:
 
 def test_of_callers_at_once_one_retries_each_row() -> None:
     make(60)
-    batches.cancel_renders(RENDERS.all())
-    tallies = at_once(*[lambda: batches.retry_renders(RENDERS.all(), None).done] * 3)
+    bulk.cancel_renders(RENDERS.all())
+    tallies = at_once(*[lambda: bulk.retry_renders(RENDERS.all(), None).done] * 3)
     assert sum(tallies) == 60
     assert RENDERS.filter(retry_of__isnull=False).values("retry_of").distinct().count() == 60
     assert RENDERS.count() == 120
@@ -95,9 +97,9 @@ def test_what_is_claimed_meanwhile_is_either_sent_or_held_or_canceled() -> None:
     results = at_once(
         claim,
         others,
-        lambda: batches.hold_renders(RENDERS.all()).done,
-        lambda: batches.cancel_renders(RENDERS.all()).done,
-        lambda: batches.release_renders(RENDERS.all()).done,
+        lambda: bulk.hold_renders(RENDERS.all()).done,
+        lambda: bulk.cancel_renders(RENDERS.all()).done,
+        lambda: bulk.release_renders(RENDERS.all()).done,
     )
     assert [result for result in results if isinstance(result, Exception)] == []
     assert not RENDERS.exclude(status=Status.PENDING).filter(held_at__isnull=False).exists()
@@ -124,7 +126,7 @@ def test_a_row_that_somebody_holds_is_waited_for_alone() -> None:
         held.wait(10)
         timer = threading.Timer(0.2, done.set)
         timer.start()
-        return batches.cancel_renders(RENDERS.all()).done
+        return bulk.cancel_renders(RENDERS.all()).done
 
     assert set(at_once(hold, let_go)) == {None, 30}
     assert others
@@ -133,7 +135,7 @@ def test_a_row_that_somebody_holds_is_waited_for_alone() -> None:
 def test_many_canceled_ones_are_finished_by_a_few_chains(quiet: list[Step]) -> None:
     make(40)
     quiet.clear()
-    batches.cancel_renders(RENDERS.all())
+    bulk.cancel_renders(RENDERS.all())
     assert len(quiet) == services.STARTERS
     chains = [[step] for step in quiet]
     while any(chains):
@@ -147,7 +149,7 @@ def test_many_canceled_ones_are_finished_by_a_few_chains(quiet: list[Step]) -> N
 
 def test_what_a_broken_chain_leaves_the_sweep_finds(settings: Any) -> None:
     make(5)
-    batches.cancel_renders(RENDERS.all())  # and all messages are lost
+    bulk.cancel_renders(RENDERS.all())  # and all messages are lost
     long_ago = timezone.now() - timedelta(minutes=5)
     RENDERS.update(next_poll_at=long_ago)
     assert [do for do, _ in engine.swept()] == ["finish"] * 5
@@ -155,14 +157,14 @@ def test_what_a_broken_chain_leaves_the_sweep_finds(settings: Any) -> None:
 
 def test_held_renders_are_sent_by_nobody_and_wake_no_sweep() -> None:
     renders = make(3)
-    batches.hold_renders(RENDERS.all())
+    bulk.hold_renders(RENDERS.all())
     long_ago = timezone.now() - timedelta(days=30)
     RENDERS.update(created_at=long_ago)
     assert claims.claim(renders[0].pk).renders == []
     assert claims.next_in_line("default") == []
     assert engine.swept() == []
     assert RENDERS.filter(status=Status.PENDING).count() == 3
-    batches.release_renders(RENDERS.all())
+    bulk.release_renders(RENDERS.all())
     assert engine.swept() != []
     assert RENDERS.filter(status=Status.FAILED).count() == 0
     assert len(claims.claim(renders[0].pk, 3).renders) == 3
@@ -176,7 +178,7 @@ def test_cancels_beyond_the_minute_are_asked_at_later_reads(
         engine.submit(render)
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 6}
     quiet.clear()
-    batches.cancel_renders(RENDERS.all())
+    bulk.cancel_renders(RENDERS.all())
     assert [step.do for step in quiet] == ["cancel"] * 2
     for step in quiet:
         cancellation.cancel(step.render_id, sume)

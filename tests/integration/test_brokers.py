@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 
 from renders import services, tasks
 from renders.celery_settings import broker_options
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
 from renders.demo.processes import free_port
 from renders.models import RenderJob
 from tests.integration.stack import Stack

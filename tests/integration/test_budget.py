@@ -8,7 +8,9 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import claims, over_budget, services, spending
+from renders import services
+from renders.lifecycle import claims
+from renders.limits import over_budget, spending
 from renders.models import RenderJob
 from renders.states import Status
 from tests.integration.stack import Stack

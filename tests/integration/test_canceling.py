@@ -13,12 +13,14 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 
-from renders import cancellation, gate, services
-from renders.connections import redis_client
+from renders import services
+from renders.coordination.connections import redis_client
+from renders.lifecycle import cancellation
+from renders.lifecycle.steps import Step
+from renders.limits import gate
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.states import TERMINAL
-from renders.steps import Step
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine

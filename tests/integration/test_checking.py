@@ -9,12 +9,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import checking, services, transitions
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
+from renders.lifecycle import read_now
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
-from renders.steps import Step
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -51,7 +52,7 @@ def reads(sandbox: Sandbox) -> int:
 
 
 def ask(render: RenderJob) -> list[Step]:
-    return checking.ask([render.pk])[1]
+    return read_now.ask([render.pk])[1]
 
 
 def test_a_chain_that_waits_is_overtaken_and_its_message_reads_nothing(

@@ -10,15 +10,17 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import admission, cancellation, claims, gate, services, submission, transitions
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
 from renders.exceptions import BackOff
+from renders.lifecycle import cancellation, claims, submission
+from renders.lifecycle.steps import Step
+from renders.lifecycle.sweep import sweep
+from renders.limits import capacity, gate
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
-from renders.steps import Step
 from renders.sume.clients import sume
-from renders.sweep import sweep
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "sandbox")
@@ -225,14 +227,14 @@ def test_jobs_that_sume_never_ends_hold_no_place_for_ever(settings: Any) -> None
 def test_sumes_last_word_on_places_is_kept_to(sandbox: Sandbox) -> None:
     renders = make(4)
     engine.submit(renders[0])
-    admission.accepted("default", 2, 0)
+    capacity.accepted("default", 2, 0)
     assert [len(claim(render)) for render in renders[1:]] == [1, 1, 0]
 
 
 def test_submits_on_their_way_are_taken_off_what_sume_told() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted("default", 2, 1)
+    capacity.accepted("default", 2, 1)
     assert [len(claim(render)) for render in renders] == [1, 0, 0]
 
 
@@ -244,27 +246,27 @@ def gate_row() -> None:
 def test_where_no_place_is_left_one_asks_again_after_an_end() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted("default", 0, 0)
+    capacity.accepted("default", 0, 0)
     assert claim(renders[0]) == []
-    admission.freed("default")
+    capacity.freed("default")
     assert [len(claim(render)) for render in renders] == [1, 0, 0]
 
 
 def test_where_no_place_is_left_one_asks_again_when_the_word_is_old() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted("default", 0, 0)
+    capacity.accepted("default", 0, 0)
     [step] = claims.claim(renders[0].pk).steps
     assert step.do == "submit" and step.after > 0
-    engine.age_gates(admission.READING_SECONDS)
+    engine.age_gates(capacity.READING_SECONDS)
     assert [len(claim(render)) for render in renders] == [1, 0, 0]
 
 
 def test_a_reply_that_names_no_places_sets_no_limit() -> None:
     renders = make(3)
     gate_row()
-    admission.accepted("default", 0, 0)
-    admission.accepted("default", None, 0)
+    capacity.accepted("default", 0, 0)
+    capacity.accepted("default", None, 0)
     assert [len(claim(render)) for render in renders] == [1, 1, 1]
 
 
@@ -272,7 +274,7 @@ def test_a_reply_that_names_no_places_sets_no_limit() -> None:
 def test_a_huge_word_on_places_is_no_fault(told: int) -> None:
     renders = make(1)
     gate_row()
-    admission.accepted("default", told, 0)
+    capacity.accepted("default", told, 0)
     assert claim(renders[0])
 
 
@@ -391,7 +393,7 @@ def test_ten_thousand_behind_a_closed_gate_cost_few_messages(why: str, settings:
         claim(first)
     elif why == "no place":
         gate_row()
-        admission.accepted("default", 0, 0)
+        capacity.accepted("default", 0, 0)
     else:
         settings.RENDERS |= {"WRITES_PER_MINUTE": 1, "MAX_IN_FLIGHT": 9}
         claim(first)

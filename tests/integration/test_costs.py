@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from renders.connections import polls
+from renders.coordination.connections import polls
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.models import RenderJob
-from renders.reader import BATCH
 from renders.sandbox import Sandbox
+from renders.schedulers.reader import BATCH
 from renders.states import Status
 from tests.benchmarks import costs
 from tests.integration import engine

@@ -39,26 +39,19 @@ from django.db.models import Q
 from django.utils import timezone
 
 import renders
-from renders import (
-    announcements,
-    cancellation,
-    finishing,
-    gate,
-    media,
-    polling,
-    saving,
-    services,
-    submission,
-    transitions,
-)
+from renders import services, transitions
 from renders.conf import conf
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
+from renders.lifecycle import cancellation, finishing, media_saving, polling, submission
+from renders.lifecycle.steps import Step
+from renders.lifecycle.sweep import sweep
+from renders.limits import gate
+from renders.media import storing
+from renders.media.storage import storage
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
-from renders.steps import Step
-from renders.storage import storage
+from renders.services import webhook_events
 from renders.sume.clients import sume
-from renders.sweep import sweep
 from tests.effects.models import Effect
 from tests.integration import engine
 
@@ -250,7 +243,7 @@ class World:
         if step.do == "poll":
             return polling.poll(step.render_id, step.token, sume, engine.leases())
         if step.do == "media":
-            return saving.save(step.render_id, sume, engine.media_leases())
+            return media_saving.save(step.render_id, sume, engine.media_leases())
         if step.do == "finish":
             return finishing.finish(step.render_id, sume, engine.leases())
         return cancellation.cancel(step.render_id, sume)
@@ -303,7 +296,7 @@ class World:
 
 def files_fault(render: RenderJob) -> str:
     """What is wrong with the stored files: of one that is missing, or that nobody names."""
-    named = {name for artifact in render.artifacts for name in media.names_of(artifact)}
+    named = {name for artifact in render.artifacts for name in storing.names_of(artifact)}
     folder = f"renders/{render.pk}"
     there = {f"{folder}/{name}" for name in storage().listdir(folder)[1]}
     return "" if named and named == there else f"{there} stored, {named} on the row"
@@ -364,9 +357,9 @@ def fetched(world: World, made: list[RenderJob]) -> None:
 def linked_only(world: World, made: list[RenderJob]) -> None:
     """Handled with Sume's link; a late try is due."""
     fetched(world, made)
-    world.sandbox.faults.add("server_error", on="media", times=media.TRIES * len(made))
+    world.sandbox.faults.add("server_error", on="media", times=storing.TRIES * len(made))
     for render in made:
-        for _ in range(media.TRIES):
+        for _ in range(storing.TRIES):
             engine.make_due(render)
             engine.save_media(render)
         assert finishing.finish(render.pk, sume, engine.leases()) == []
@@ -535,7 +528,7 @@ def test_an_event_whose_receiver_dies_before_any_statement_is_not_lost(
 
     def tell(render: RenderJob) -> bool:
         job_id = render.sume_job_id
-        return announcements.take("default", f"evt_{job_id}", type="job.completed", job_id=job_id)
+        return webhook_events.take("default", f"evt_{job_id}", type="job.completed", job_id=job_id)
 
     spare = waiting()
     numbers = points_of(lambda: tell(spare))

@@ -11,15 +11,18 @@ from typing import Any
 
 import pytest
 
-from renders import backlog, gate, services, ticks, upkeep
-from renders.connections import poll_leases, polls
-from renders.due import SetQueue, TableQueue
+from renders import services
+from renders.coordination.connections import poll_leases, polls
+from renders.lifecycle.steps import Step
+from renders.lifecycle.sweep import sweep
+from renders.limits import gate
 from renders.models import RenderJob
-from renders.reader import Reader
-from renders.running import Runner
-from renders.steps import Step
+from renders.schedulers import due_set_upkeep, ticks
+from renders.schedulers import runner as backlog
+from renders.schedulers.queues import SetQueue, TableQueue
+from renders.schedulers.reader import Reader
+from renders.schedulers.runner import Runner
 from renders.sume.clients import sume
-from renders.sweep import sweep
 from tests.integration import test_crash_points as points
 from tests.integration.test_crash_points import ARROWS, MOST_ROUNDS, Arrow, World, killed_before
 
@@ -103,7 +106,7 @@ def mend(world: World, scheduler: str, way: Callable[[int], list[Step]]) -> None
         steps = sweep()
         if scheduler == "sortedset":
             polls().add({step.render_id: time.time() for step in steps if step.do == "poll"})
-            upkeep.keep(polls())
+            due_set_upkeep.keep(polls())
         else:
             steps += backlog.find()
         steps = [step for step in steps if step.do != "poll"]

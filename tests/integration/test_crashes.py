@@ -13,7 +13,7 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from renders import services, tasks
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
 from renders.models import RenderJob
 from tests.integration.stack import Stack
 

@@ -13,8 +13,8 @@ from celery import current_app
 from django.conf import settings
 from django.db import connection
 
-from renders.connections import redis_client
-from renders.health import database, doctor, messages, outside, queues, stores
+from renders.coordination.connections import redis_client
+from renders.health import database, doctor, environment, messages, stores
 from renders.models import RenderJob
 from tests.integration.modes import start, use
 from tests.integration.stack import Stack
@@ -122,18 +122,18 @@ def test_rabbitmq_is_asked_for_its_queues(
     monkeypatch.setattr(app.amqp, "_producer_pool", None)
     assert messages.answers()[0].code == ""
     assert messages.workers()[0].code == "workers-none"
-    assert queues.lengths()[0].said.endswith("renders.submit 0.")
+    assert messages.lengths()[0].said.endswith("renders.submit 0.")
 
     stack.command("render", "a fox", "a cat", "--no-follow")
-    assert "renders.submit 2." in queues.lengths()[0].said
-    assert queues.lending()[0].said == "The broker lends no messages."
-    assert queues.keeps()[0].said == "The broker is py-amqp."
+    assert "renders.submit 2." in messages.lengths()[0].said
+    assert messages.lending()[0].said == "The broker lends no messages."
+    assert messages.keeps()[0].said == "The broker is py-amqp."
 
     stack.worker()
     stack.until_handled(sweeping=False)
     served = "Every queue is served: 1 worker."
     stack.until(lambda: messages.workers()[0].said == served)  # a busy machine answers late
-    assert queues.worker_clocks()[0].said == "Asked for the time: 1 worker."
+    assert messages.worker_clocks()[0].said == "Asked for the time: 1 worker."
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -186,8 +186,8 @@ def test_a_process_without_its_tables_says_to_migrate_and_goes_on(
 
 @one_database
 def test_the_key_is_tried_with_a_free_read(stack: Stack, settings: Any) -> None:
-    assert outside.account()[0].code == ""
+    assert environment.account()[0].code == ""
     assert "balance" not in str(stack.sandbox.ledger.bills)
     stack.sandbox.faults.add("unauthorized", on="any")
-    assert outside.account()[0].code == "key-refused"
-    assert os.environ["SUME_API_KEY"] not in outside.account()[0].said
+    assert environment.account()[0].code == "key-refused"
+    assert os.environ["SUME_API_KEY"] not in environment.account()[0].said

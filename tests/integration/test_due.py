@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from renders.connections import poll_leases, polls, redis_client
+from renders.coordination.connections import poll_leases, polls, redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
-from renders.due import SetQueue
 from renders.models import RenderJob
+from renders.schedulers.queues import SetQueue
 from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.usefixtures("database", "by_the_set")

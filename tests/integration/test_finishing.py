@@ -11,12 +11,15 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import connection
 from django.utils import timezone
 
-from renders import finishing, gate, media, services, transitions
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
+from renders.lifecycle import finishing
+from renders.lifecycle.steps import Step
+from renders.limits import gate
+from renders.media import storing
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.signals import render_completed
-from renders.steps import Step
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
@@ -121,8 +124,8 @@ def test_two_failed_tries_at_once_are_followed_by_one(ended: RenderJob) -> None:
 def test_a_picture_that_cannot_be_had_does_not_hold_the_signal_for_ever(
     ended: RenderJob, sandbox: Sandbox
 ) -> None:
-    sandbox.faults.add("server_error", on="media", argument=500, times=media.TRIES)
-    for _ in range(media.TRIES - 1):
+    sandbox.faults.add("server_error", on="media", argument=500, times=storing.TRIES)
+    for _ in range(storing.TRIES - 1):
         [step] = engine.finish(ended)
         assert step.do == "media"
         assert ended.handled_at is None
@@ -147,7 +150,7 @@ def test_a_storage_that_fails_in_any_way_uses_up_the_tries_of_the_media(
 ) -> None:
     broken = {"BACKEND": f"{__name__}.BrokenStorage"}
     settings.STORAGES = {**settings.STORAGES, "default": broken}
-    for _ in range(media.TRIES - 1):
+    for _ in range(storing.TRIES - 1):
         assert [step.do for step in engine.finish(ended)] == ["media"]
         engine.make_due(ended)
     assert engine.finish(ended) == []
@@ -161,12 +164,12 @@ def test_a_receiver_that_fails_leaves_the_media_all_their_tries_and_the_other_wa
     ended: RenderJob, sandbox: Sandbox
 ) -> None:
     sandbox.faults.add("server_error", on="result", argument=500, times=2)
-    sandbox.faults.add("server_error", on="media", argument=500, times=media.TRIES - 1)
-    for _ in range(2 + media.TRIES - 1):
+    sandbox.faults.add("server_error", on="media", argument=500, times=storing.TRIES - 1)
+    for _ in range(2 + storing.TRIES - 1):
         [step] = engine.finish(ended)
         engine.make_due(ended)
     assert ended.failed_reads == 0
-    assert ended.artifacts[0]["failures"] == media.TRIES - 1
+    assert ended.artifacts[0]["failures"] == storing.TRIES - 1
     render_completed.connect(fail)
     try:
         [step] = engine.finish(ended)
@@ -219,20 +222,20 @@ def test_of_two_workers_that_store_at_once_the_first_counts_and_no_file_is_left_
 ) -> None:
     """The second had lost its lease; a storage may give it a name of its own."""
     finishing.finish(ended.pk, sume, engine.leases())
-    save = media.save
+    save = storing.save
     saved: list[str] = []
 
-    def stalled(*args: Any) -> media.Saved:
-        monkeypatch.setattr(media, "save", save)
+    def stalled(*args: Any) -> storing.Saved:
+        monkeypatch.setattr(storing, "save", save)
         redis_client().flushall()
         engine.make_due(ended)
         assert [step.do for step in engine.save_media(ended)] == ["finish"]
         theirs = save(*args)
         name = default_storage.save(theirs.facts["file"], ContentFile(b"theirs"))
         saved.append(name)
-        return media.Saved(theirs.facts | {"file": name}, theirs.names | {name})
+        return storing.Saved(theirs.facts | {"file": name}, theirs.names | {name})
 
-    monkeypatch.setattr(media, "save", stalled)
+    monkeypatch.setattr(storing, "save", stalled)
     assert engine.save_media(ended) == []
 
     [artifact] = ended.artifacts

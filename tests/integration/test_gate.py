@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from renders import budget, claims, gate, services, transitions
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.demo.processes import kill_group
 from renders.exceptions import (
@@ -20,6 +20,8 @@ from renders.exceptions import (
     Paused,
     Rejected,
 )
+from renders.lifecycle import claims
+from renders.limits import gate, read_quota
 from renders.models import Gate, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
@@ -70,7 +72,7 @@ def test_a_shorter_pause_leaves_a_longer_one(settings: Any) -> None:
 def test_reads_and_writes_pause_apart() -> None:
     gate.pause("default", Sort.WRITES, REFUSED, 60)
     assert shut(Sort.WRITES) and not shut(Sort.READS)
-    assert budget.read("default", lambda: 7) == 7
+    assert read_quota.read("default", lambda: 7) == 7
 
 
 def test_a_pause_says_why_and_until_when() -> None:
@@ -190,19 +192,19 @@ def test_reads_try_one_at_a_time_too() -> None:
 
     for error in (Paused, Closed, Closed):
         with pytest.raises(error):
-            budget.read("default", refuse)
+            read_quota.read("default", refuse)
     engine.age_gates(1)
     redis_client().flushall()
 
     def ask_meanwhile() -> int:
         with pytest.raises(Closed, match="Somebody tries"):
-            budget.read("default", lambda: 1)
+            read_quota.read("default", lambda: 1)
         raise OutcomeUnknown("no answer", code="no_answer")
 
     with pytest.raises(OutcomeUnknown):
-        budget.read("default", ask_meanwhile)
-    assert budget.read("default", lambda: 2) == 2  # it tries, and opens
-    assert budget.read("default", lambda: budget.read("default", lambda: 3)) == 3
+        read_quota.read("default", ask_meanwhile)
+    assert read_quota.read("default", lambda: 2) == 2  # it tries, and opens
+    assert read_quota.read("default", lambda: read_quota.read("default", lambda: 3)) == 3
     assert len(calls) == 1
 
 
@@ -211,7 +213,7 @@ def test_no_more_reads_than_allowed_in_a_second(settings: Any) -> None:
     done = refused = 0
     for _ in range(20):
         try:
-            done += budget.read("default", lambda: 1)
+            done += read_quota.read("default", lambda: 1)
         except Closed as closed:
             assert closed.code == "read_budget"
             refused += 1
@@ -261,7 +263,7 @@ def test_a_person_pauses_and_resumes(renders: list[RenderJob]) -> None:
     closed = shut()
     assert closed and closed.until is None and "person" in str(closed)
     assert claims.claim(renders[0].pk).renders == []
-    assert budget.read("default", lambda: 1) == 1
+    assert read_quota.read("default", lambda: 1) == 1
     gate.resume("default")
     assert claims.claim(renders[0].pk).renders == [renders[0].pk]
 
@@ -294,5 +296,5 @@ def test_a_read_that_is_rejected_shows_that_the_key_is_taken(error: Any) -> None
     gate.pause("default", Sort.READS, REFUSED)
     gate.resume("default")
     with pytest.raises(error):
-        budget.read("default", refuse)
+        read_quota.read("default", refuse)
     assert Gate.objects.get(pk=Sort.READS).refusals == 0

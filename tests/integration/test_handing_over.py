@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from project.celery import app
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
 from renders.demo.processes import Child
 from renders.models import RenderJob
 from renders.sandbox import Sandbox

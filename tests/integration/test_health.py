@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 
 from renders.health import readiness
-from renders.health.lanes import Lanes
+from renders.health.probes import Lanes
 from tests.integration.modes import DatabaseAway, start, use
 from tests.integration.stack import Stack
 

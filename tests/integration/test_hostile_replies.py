@@ -17,8 +17,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from renders import cancellation, gate
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
+from renders.lifecycle import cancellation
+from renders.limits import gate
 from renders.models import RenderJob
 from renders.sume.clients import sume
 from tests.effects.models import Effect

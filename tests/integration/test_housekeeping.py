@@ -14,10 +14,11 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from renders import removal, services
+from renders import services
+from renders.housekeeping import removal
+from renders.housekeeping.policy import Ages
+from renders.housekeeping.pruning import Pruning, Tally
 from renders.models import RenderEvent, RenderJob
-from renders.pruning import Pruning, Tally
-from renders.retention import Ages
 from tests.unit.over import files_in, over, pictured
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,27 +7,22 @@ import pytest
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.utils import timezone
 
-from renders import (
-    attention,
-    backlog,
-    finishing,
-    gate,
-    late_media,
-    media,
-    removal,
-    services,
-    transitions,
-)
-from renders.attention import Reason
+from renders import services, transitions
 from renders.conf import conf
-from renders.fetching import Tried
-from renders.lease import Unshared
+from renders.coordination.leases import Unshared
+from renders.housekeeping import removal
+from renders.lifecycle import finishing, late_media
+from renders.lifecycle.media_saving import Tried, save
+from renders.lifecycle.steps import Step
+from renders.limits import gate
+from renders.media import storing
 from renders.models import RenderJob
+from renders.reports import attention
+from renders.reports.attention import Reason
 from renders.sandbox import Sandbox
-from renders.saving import save
+from renders.schedulers import runner
 from renders.signals import render_media_stored
 from renders.states import Sort
-from renders.steps import Step
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
@@ -53,7 +48,7 @@ def linked(ended: RenderJob, settings: Any, monkeypatch: Any) -> RenderJob:  # n
     monkeypatch.setattr(Full, "is_full", True)
     storages = {**settings.STORAGES, "default": {"BACKEND": f"{__name__}.Full"}}
     settings.STORAGES = storages
-    for _ in range(media.TRIES):
+    for _ in range(storing.TRIES):
         engine.finish(ended)
         engine.make_due(ended)
     engine.finish(ended)
@@ -178,7 +173,7 @@ def test_a_late_try_is_made_in_its_time_by_the_sweep_or_by_runrenders(
     step = Step("media", linked.pk)
     assert try_now(linked) == []
     assert ("media", linked.pk) not in engine.swept()
-    assert backlog.find() == []
+    assert runner.find() == []
 
     make_due(linked)
     assert engine.swept() == [("media", linked.pk)]
@@ -187,9 +182,9 @@ def test_a_late_try_is_made_in_its_time_by_the_sweep_or_by_runrenders(
     RenderJob.objects.update(swept_at=None)
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
     assert engine.swept() == []
-    assert backlog.find(saves=0) == []
-    assert backlog.find() == [step]
-    assert backlog.find() == []
+    assert runner.find(saves=0) == []
+    assert runner.find() == [step]
+    assert runner.find() == []
     assert save(linked.pk, sume, Unshared()) == [step]
 
 
@@ -203,7 +198,7 @@ def test_late_tries_wait_longer_and_longer_up_to_a_day(linked: RenderJob, monkey
         waits.append((linked.media_due_at - timezone.now()).total_seconds() / 60)  # type: ignore[operator]
 
     assert [round(wait) for wait in waits] == [30, 60, 120, 240, 480, 960, 1440, 1440, 1440]
-    assert linked.artifacts[0]["failures"] == media.TRIES + 9
+    assert linked.artifacts[0]["failures"] == storing.TRIES + 9
     assert linked.handled_at
     detail = linked.events.filter(what="media postponed").last()
     assert (
@@ -298,7 +293,7 @@ def test_a_result_that_cannot_be_read_is_read_again_later(
     sandbox.faults.add(fault, on="result")
     assert late(linked) == []
     assert linked.media_due_at > timezone.now() + timedelta(minutes=10)  # type: ignore[operator]
-    assert linked.artifacts[0]["failures"] == media.TRIES + 1
+    assert linked.artifacts[0]["failures"] == storing.TRIES + 1
 
     assert late(linked) == [Step("media", linked.pk)]
 
@@ -316,7 +311,7 @@ def test_while_reads_are_paused_nothing_late_is_begun_and_no_try_is_used(
 
     wait = (linked.media_due_at - timezone.now()).total_seconds()  # type: ignore[operator]
     assert 50 < wait <= 61
-    assert linked.artifacts[0]["failures"] == media.TRIES
+    assert linked.artifacts[0]["failures"] == storing.TRIES
     assert results_read(sandbox, linked) == before
 
 
@@ -326,7 +321,7 @@ def test_without_save_media_nothing_late_is_tried(linked: RenderJob, settings: A
     make_due(linked)
 
     assert engine.swept() == []
-    assert backlog.find() == []
+    assert runner.find() == []
     assert try_now(linked) == []
     assert "file" not in linked.artifacts[0]
     assert not services.store_media(linked)
@@ -343,7 +338,7 @@ def test_what_was_taken_away_is_never_fetched_again(
     before = results_read(sandbox, linked)
 
     assert engine.swept() == []
-    assert backlog.find() == []
+    assert runner.find() == []
     assert try_now(linked) == []
     assert not services.store_media(linked)
     assert results_read(sandbox, linked) == before
@@ -354,13 +349,13 @@ def test_files_are_not_deleted_under_a_late_try_and_a_deleted_render_is_due_no_m
     linked: RenderJob, monkeypatch: Any
 ) -> None:
     seen = []
-    store = media.save
+    store = storing.save
 
-    def look(*args: Any) -> media.Saved:
+    def look(*args: Any) -> storing.Saved:
         seen.append(removal.clear([linked.pk]).pks)
         return store(*args)
 
-    monkeypatch.setattr(media, "save", look)
+    monkeypatch.setattr(storing, "save", look)
     late(linked)
 
     assert seen == [[]]
@@ -396,15 +391,15 @@ def test_of_two_late_tries_at_once_one_is_made(
     linked: RenderJob, monkeypatch: Any, sandbox: Sandbox
 ) -> None:
     """Without leases, as with `runrenders`."""
-    store = media.save
+    store = storing.save
     others = []
 
-    def meanwhile(*args: Any) -> media.Saved:
-        monkeypatch.setattr(media, "save", store)
+    def meanwhile(*args: Any) -> storing.Saved:
+        monkeypatch.setattr(storing, "save", store)
         others.append(save(linked.pk, sume, Unshared()))
         return store(*args)
 
-    monkeypatch.setattr(media, "save", meanwhile)
+    monkeypatch.setattr(storing, "save", meanwhile)
     make_due(linked)
 
     assert save(linked.pk, sume, Unshared()) == [Step("media", linked.pk)]
@@ -416,12 +411,12 @@ def test_what_kills_each_worker_that_tries_late_waits_longer_too(
     linked: RenderJob, monkeypatch: Any
 ) -> None:
     [artifact] = linked.artifacts
-    result = {"artifacts": [{**artifact, "begun": media.TRIES}]}
+    result = {"artifacts": [{**artifact, "begun": storing.TRIES}]}
     RenderJob.objects.filter(pk=linked.pk).update(result=result)
 
     assert late(linked) == []
 
-    assert linked.artifacts[0]["failures"] == media.TRIES + 1
+    assert linked.artifacts[0]["failures"] == storing.TRIES + 1
     assert "begun" not in linked.artifacts[0]
     assert linked.media_due_at > timezone.now() + timedelta(minutes=10)  # type: ignore[operator]
 
@@ -454,15 +449,15 @@ def test_asked_again_the_waits_start_again_and_a_try_under_way_is_not_disturbed(
     for _ in range(4):
         late(linked)
     assert services.store_media(linked)
-    assert linked.artifacts[0]["failures"] == media.TRIES
+    assert linked.artifacts[0]["failures"] == storing.TRIES
     asked = []
-    store = media.save
+    store = storing.save
 
-    def meanwhile(*args: Any) -> media.Saved:
+    def meanwhile(*args: Any) -> storing.Saved:
         asked.append(services.store_media(RenderJob.objects.get(pk=linked.pk)))
         return store(*args)
 
-    monkeypatch.setattr(media, "save", meanwhile)
+    monkeypatch.setattr(storing, "save", meanwhile)
     assert try_now(linked) == []
     assert asked == [False]
     assert linked.media_due_at < timezone.now() + timedelta(minutes=31)  # type: ignore[operator]
@@ -477,7 +472,7 @@ def test_of_more_than_a_hundred_artifacts_the_first_are_stored_and_that_is_said_
     monkeypatch: Any,
 ) -> None:
     real = sume("default").result(ended.sume_job_id)
-    many = [*real.artifacts * media.MOST, {"url": "https://a.example/last", "type": "image"}]
+    many = [*real.artifacts * storing.MOST, {"url": "https://a.example/last", "type": "image"}]
 
     class Many:
         def result(self, job_id: str) -> Any:
@@ -486,13 +481,13 @@ def test_of_more_than_a_hundred_artifacts_the_first_are_stored_and_that_is_said_
     for _ in range(2):
         finishing.finish(ended.pk, engine.clients_of(Many), engine.leases())
     ended.refresh_from_db()
-    assert len(ended.artifacts) == media.MOST + 1
+    assert len(ended.artifacts) == storing.MOST + 1
     [line] = ended.events.filter(what="media limited")
     assert "101" in line.detail and "100" in line.detail
 
-    stored = [{**one, "file": "x"} for one in ended.artifacts[: media.MOST]]
-    assert media.lacking([*stored, ended.artifacts[-1]]) is None
-    assert media.missing([*stored, ended.artifacts[-1]]) is None
+    stored = [{**one, "file": "x"} for one in ended.artifacts[: storing.MOST]]
+    assert storing.lacking([*stored, ended.artifacts[-1]]) is None
+    assert storing.missing([*stored, ended.artifacts[-1]]) is None
     transitions.store(ended.pk, result={"artifacts": [*stored, ended.artifacts[-1]]})
     assert engine.finish(ended) == []
     assert ended.handled_at and ended.media_due_at is None

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
+from renders.coordination.leases import Leases
 from renders.demo.embedded_redis import EmbeddedRedis
-from renders.lease import Leases
 
 
 @pytest.fixture

@@ -11,9 +11,11 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from renders import budget, cancellation, claims, gate, services, submission, transitions
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
 from renders.exceptions import BackOff, Paused
+from renders.lifecycle import cancellation, claims, submission
+from renders.limits import gate, read_quota
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
@@ -106,7 +108,7 @@ def test_two_that_are_always_refused_do_not_stop_the_others(
 
 def test_reads_go_on_with_one_write_a_minute(settings: Any) -> None:
     settings.RENDERS |= {"WRITES_PER_MINUTE": 1}
-    assert budget.read("default", lambda: 1)
+    assert read_quota.read("default", lambda: 1)
 
 
 def test_refusal_during_a_429_pause_is_a_refusal() -> None:
@@ -246,7 +248,7 @@ def test_a_read_that_tries_after_the_clock_went_back() -> None:
     gate.pause("default", Sort.READS, REFUSED)
     gate.resume("default")
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
-    assert budget.read("default", lambda: 1)
+    assert read_quota.read("default", lambda: 1)
 
 
 def test_begin_of_a_withdrawn_one_still_starts_the_line() -> None:

@@ -19,7 +19,11 @@ def lines(text: str) -> list[dict[str, Any]]:
     """
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     ours = [line for line in found if line["logger"].startswith(OURS)]
-    return [line for line in ours if line["logger"] not in {"renders.sweep", "renders.starting"}]
+    return [
+        line
+        for line in ours
+        if line["logger"] not in {"renders.lifecycle.sweep", "renders.checks.startup"}
+    ]
 
 
 @ON_POSTGRESQL

@@ -14,30 +14,19 @@ from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from renders import (
-    announcements,
-    attention,
-    batches,
-    checking,
-    claims,
-    erasing,
-    loads,
-    measuring,
-    removal,
-    services,
-    standing,
-    sweep,
-    transitions,
-    waiting_limit,
-    workspaces,
-)
-from renders.conf import conf
+from renders import services, transitions
+from renders.conf import conf, workspaces
 from renders.health import work
+from renders.housekeeping import erasing, removal
+from renders.housekeeping.policy import Ages, walk
+from renders.housekeeping.pruning import Pruning
+from renders.lifecycle import claims, read_now, sweep
+from renders.limits import capacity
 from renders.models import RenderJob
-from renders.paging import mark
-from renders.progress import progress_of
-from renders.pruning import Pruning
-from renders.retention import Ages, walk
+from renders.presentation.paging import mark
+from renders.reports import attention, figures, standing
+from renders.reports.progress import progress_of
+from renders.services import bulk, permissions, webhook_events
 from renders.states import Status
 from tests.benchmarks.filling import Filling, fill
 from tests.integration.conftest import Databases, using_database
@@ -152,7 +141,7 @@ def asked_again(row):
 
 
 def count_waiting(user: Any) -> None:
-    waiting_limit.check(user, 1)
+    permissions.check(user, 1)
 
 
 def some(**which: Any) -> Any:
@@ -172,7 +161,7 @@ def a_poll_is_noted() -> None:
 
 
 def an_event_comes() -> None:
-    announcements.take(
+    webhook_events.take(
         "default", "event-1", type="job.completed", job_id=some(status="submitted").sume_job_id
     )
 
@@ -194,10 +183,10 @@ WORK: dict[str, Callable[[], Any]] = {
     "the next in every line": claims.next_in_lines,
     "a cancel": lambda: claims.claim_cancel(some(status=Status.SUBMITTED).pk, "default"),
     "how many cancels are left": lambda: claims.cancels_left("default"),
-    "what is on its way": lambda: loads.load(workspaces.get("default"), timezone.now()),
+    "what is on its way": lambda: capacity.load(workspaces.get("default"), timezone.now()),
     "the sweep": sweep.sweep,
     "a poll": a_poll_is_noted,
-    "a read at once": lambda: checking.ask([some(status=Status.SUBMITTED).pk]),
+    "a read at once": lambda: read_now.ask([some(status=Status.SUBMITTED).pk]),
     "an event": an_event_comes,
     "a new render": lambda: services.create_render("a fox", reference="order-new"),
     "how many of a person wait": lambda: count_waiting(some(status=Status.PENDING).created_by),
@@ -205,7 +194,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "an end without Sume": lambda: transitions.take_unfinished(timezone.now(), 60),
     "how far it is": lambda: progress_of(some(status=Status.PENDING)),
     "the gate's page": lambda: standing.figures("default"),
-    "a person's batch": lambda: batches.hold_renders(RenderJob.objects.filter(created_by=1)),
+    "a person's batch": lambda: bulk.hold_renders(RenderJob.objects.filter(created_by=1)),
     "a batch of what is old": lambda: prune(completed=30, failed=30, canceled=30),
     "a batch of old media": lambda: prune(media=30),
     "a batch of old lines": lambda: prune(events=30),
@@ -222,9 +211,9 @@ def test_workers_and_services_ask_by_index(work: Callable[[], Any]) -> None:
 
 
 def test_a_scrape_asks_by_index() -> None:
-    cache.set(measuring.CACHE_KEY, {"completed": 1})  # else counted, by the index of the ends
+    cache.set(figures.CACHE_KEY, {"completed": 1})  # else counted, by the index of the ends
     with plans_of_all() as plans:
-        found = measuring.standing()
+        found = figures.standing()
     assert_by_index(plans)
     assert sum(found.jobs.values()) > 1000
 

@@ -9,12 +9,13 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from renders import counting, submission, tallies
 from renders.conf import conf
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
+from renders.lifecycle import submission
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.sume.clients import sume
+from renders.telemetry import metrics, store
 from tests.integration import engine, modes
 from tests.integration.stack import Stack
 
@@ -45,10 +46,10 @@ def figures() -> dict[str, float]:
 @pytest.fixture(autouse=True)
 def watched(settings: Any, monkeypatch: Any) -> Iterator[None]:
     settings.RENDERS = {**settings.RENDERS, "METRICS_TOKEN": TOKEN}
-    counting.take()
-    monkeypatch.setattr(tallies._Times, "rests_until", 0.0)
+    metrics.take()
+    monkeypatch.setattr(store._Times, "rests_until", 0.0)
     yield
-    counting.take()
+    metrics.take()
 
 
 @pytest.mark.slow

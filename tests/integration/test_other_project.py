@@ -124,6 +124,6 @@ def api_token(visitor: Visitor) -> str:
 
 
 def redis_keys(redis: EmbeddedRedis) -> list[str]:
-    from renders.redis_clients import connect
+    from renders.coordination.clients import connect
 
     return [key.decode() for key in connect(redis.url).scan_iter()]

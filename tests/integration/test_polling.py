@@ -10,12 +10,12 @@ from django.db import connection
 from django.utils import timezone
 
 from renders import services
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
+from renders.coordination.leases import Leases
 from renders.demo.embedded_redis import EmbeddedRedis
-from renders.lease import Leases
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
-from renders.steps import Step
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from renders import tasks, ticks
-from renders.connections import polls, redis_client, tick_leases
+from renders import tasks
+from renders.coordination.connections import polls, redis_client, tick_leases
 from renders.demo.processes import Child
 from renders.models import RenderJob
+from renders.schedulers import ticks
 from renders.states import Status
 from tests.integration import modes
 from tests.integration.stack import Stack
@@ -192,7 +193,7 @@ def short_ticks(stack: Stack, monkeypatch: Any) -> list[tuple[str, float, str | 
     monkeypatch.setattr(ticks, "TICK_SECONDS", 0.2)
     asked: list[tuple[str, float, str | None]] = []
     monkeypatch.setattr(
-        "renders.scheduling.tick_again",
+        "renders.schedulers.dispatch.tick_again",
         lambda chain, after=0.0, token=None: asked.append((chain, after, token)),
     )
     return asked
@@ -233,7 +234,7 @@ def test_a_tick_that_the_database_ended_calls_the_next(
         raise OperationalError
 
     with monkeypatch.context() as patch:
-        patch.setattr("renders.due.SetQueue.take", away)
+        patch.setattr("renders.schedulers.queues.SetQueue.take", away)
         tasks.poll_due("0")
     [(chain, _, token)] = short_ticks
     assert tick_leases().swap(chain, token or "", 1)

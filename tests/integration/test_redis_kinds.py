@@ -11,16 +11,18 @@ import pytest
 import redis
 from django.utils import timezone
 
-from renders import connections, gate, services
+from renders import services
 from renders.api import throttling
-from renders.api.problems import Problem
-from renders.connections import REDIS_DOWN, redis_client
+from renders.coordination import connections
+from renders.coordination.connections import REDIS_DOWN, redis_client
+from renders.coordination.due_set import SortedSet
+from renders.coordination.leases import Leases
 from renders.demo.processes import wait_until
 from renders.exceptions import Paused
-from renders.lease import Leases
+from renders.limits import gate
 from renders.models import Gate, RenderJob
+from renders.presentation.problems import Problem
 from renders.sandbox import Sandbox
-from renders.sortedset import SortedSet
 from renders.states import Sort
 from tests.integration import engine
 from tests.integration.stack import Stack

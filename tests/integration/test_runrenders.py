@@ -12,11 +12,12 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from renders import running, services, transitions
+from renders import services, transitions
 from renders.api import throttling
-from renders.due import TableQueue
-from renders.listening import Listener
 from renders.models import ApiToken, RenderEvent, RenderJob
+from renders.schedulers import runner as running
+from renders.schedulers.notifications import Listener
+from renders.schedulers.queues import TableQueue
 from renders.states import Status
 from renders.sume.clients import sume
 from tests.integration import modes

@@ -30,17 +30,19 @@ from django.views.debug import ExceptionReporter, get_exception_reporter_filter
 from django_celery_results.models import TaskResult
 
 from project.celery import app
-from renders import client as client_module
-from renders import downloads, gate, media, services
-from renders.addresses import read_private
+from renders import services
 from renders.conf import conf
-from renders.connections import redis_client
+from renders.conf.networks import read_private
+from renders.coordination.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.exceptions import MediaError, OutcomeUnknown, Paused
+from renders.limits import gate
+from renders.media import downloads, storing
 from renders.models import RenderJob
 from renders.sandbox import Sandbox, effects
 from renders.sandbox.replies import ApiError
 from renders.states import Sort
+from renders.sume import client as client_module
 from renders.sume.clients import sume
 from tests.integration import engine
 from tests.integration.stack import Stack
@@ -325,12 +327,12 @@ def a_bug_below_requests(sandbox: Sandbox, monkeypatch: Any) -> Any:
 
 def a_download_that_fails(sandbox: Sandbox, monkeypatch: Any) -> Any:
     url = f"{sandbox.url}/media/job_1/result.png?signature=canary-5igned"
-    return media.save("1", 0, RenderJob(result={"artifacts": [{"url": url}]}).artifacts[0])
+    return storing.save("1", 0, RenderJob(result={"artifacts": [{"url": url}]}).artifacts[0])
 
 
 def a_download_from_nowhere(sandbox: Sandbox, monkeypatch: Any) -> Any:
     url = "http://127.0.0.1:9/a?signature=canary-5igned"
-    return media.save("1", 0, RenderJob(result={"artifacts": [{"url": url}]}).artifacts[0])
+    return storing.save("1", 0, RenderJob(result={"artifacts": [{"url": url}]}).artifacts[0])
 
 
 def a_target_that_fails(sandbox: Sandbox, monkeypatch: Any) -> Any:

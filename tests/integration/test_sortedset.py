@@ -11,13 +11,14 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders import tasks, upkeep
+from renders import tasks
 from renders.conf import conf
-from renders.connections import poll_leases, redis_client
+from renders.coordination.connections import poll_leases, redis_client
+from renders.coordination.due_set import SortedSet
 from renders.demo.embedded_redis import EmbeddedRedis
-from renders.due import SetQueue
 from renders.models import RenderJob
-from renders.sortedset import SortedSet
+from renders.schedulers import due_set_upkeep
+from renders.schedulers.queues import SetQueue
 from tests.integration.modes import DatabaseAway
 
 NOW = 1_900_000_000.0
@@ -265,6 +266,6 @@ def test_keeping_the_set_drops_what_has_ended_and_warns_of_what_nobody_reads(
     long_ago = time.time() - 2 * conf.grace_seconds
     polls.note_whole(60)
     polls.add({row.pk: long_ago, uuid4(): long_ago})
-    upkeep.keep(polls)
+    due_set_upkeep.keep(polls)
     assert set(due_times(polls)) == {row.pk}
     assert "1 reads are late by more than 2.5 s. Does `pollrenders`" in caplog.text

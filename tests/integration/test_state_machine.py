@@ -22,17 +22,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from renders import (
-    cancellation,
-    checking,
-    finishing,
-    polling,
-    saving,
-    services,
-    submission,
-    transitions,
-)
-from renders.connections import redis_client
+from renders import services, transitions
+from renders.coordination.connections import redis_client
 from renders.exceptions import (
     BackOff,
     NotFound,
@@ -42,11 +33,12 @@ from renders.exceptions import (
     Rejected,
     SumeError,
 )
+from renders.lifecycle import cancellation, finishing, media_saving, polling, read_now, submission
+from renders.lifecycle.steps import Step
+from renders.lifecycle.sweep import sweep
 from renders.models import RenderEvent, RenderJob
-from renders.replies import Accepted, JobResult, JobStatus, SumeFault
 from renders.states import TERMINAL, Status
-from renders.steps import Step
-from renders.sweep import sweep
+from renders.sume.replies import Accepted, JobResult, JobStatus, SumeFault
 from tests.effects.models import Effect
 from tests.integration import engine
 from tests.integration.conftest import Databases, using_database
@@ -215,7 +207,7 @@ class Renders(RuleBasedStateMachine):
     @rule(number=NUMBERS, lost=st.booleans())
     def check_now(self, number: int, lost: bool) -> None:
         """A webhook, or a person, wants a read at once; the message may get lost."""
-        _, steps = checking.ask([self._any(number).pk])
+        _, steps = read_now.ask([self._any(number).pk])
         self._add([] if lost else steps)
 
     @rule()
@@ -335,7 +327,7 @@ class Renders(RuleBasedStateMachine):
         elif step.do == "poll":
             self._add(polling.poll(step.render_id, step.token, client, engine.leases()))
         elif step.do == "media":
-            self._add(saving.save(step.render_id, client, engine.media_leases()))
+            self._add(media_saving.save(step.render_id, client, engine.media_leases()))
         elif step.do == "finish":
             self._add(finishing.finish(step.render_id, client, engine.leases()))
         else:
@@ -356,7 +348,7 @@ def machine(
 ) -> Iterator[type[Renders]]:
     settings.RENDERS = {**settings.RENDERS, "SAVE_MEDIA": "0"}
     # The bag is where messages go.
-    monkeypatch.setattr("renders.scheduling.follow", lambda steps: None)
+    monkeypatch.setattr("renders.schedulers.dispatch.follow", lambda steps: None)
     Renders.databases = databases
     with django_db_blocker.unblock():
         yield Renders

@@ -8,11 +8,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import gate, services, submission, transitions
+from renders import services, transitions
+from renders.lifecycle import submission
+from renders.lifecycle.steps import Step
+from renders.limits import gate
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort
-from renders.steps import Step
 from renders.sume.clients import sume
 from tests.integration import engine
 

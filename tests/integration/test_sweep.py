@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from renders import gate, pruning, services
+from renders import services
 from renders.exceptions import BackOff, Paused
+from renders.housekeeping import pruning
+from renders.limits import gate
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
 from renders.states import Sort

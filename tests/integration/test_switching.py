@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from renders import tasks
-from renders.connections import polls, redis_client
+from renders.coordination.connections import polls, redis_client
 from renders.demo.processes import Child
 from renders.models import RenderJob
 from tests.integration import modes

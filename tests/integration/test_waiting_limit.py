@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from renders import services
 from renders.exceptions import LineFull
 from renders.models import RenderJob
-from renders.references import door
+from renders.services.references import door
 from renders.states import Status
 from tests.integration.test_references import at_once
 from tests.unit.test_models import stored

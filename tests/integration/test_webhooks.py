@@ -10,11 +10,11 @@ from django.test import Client
 
 from renders import services, transitions
 from renders.demo.processes import free_port, port_answers
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
 from renders.sandbox.webhooks import signature
 from renders.states import Status
-from renders.steps import Step
 from tests.integration import engine
 from tests.integration.stack import Stack
 

@@ -16,12 +16,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from renders import cancellation, claims, gate, services, spending, submission, sweep, transitions
+from renders import services, transitions
 from renders.exceptions import BackOff, Paused
+from renders.lifecycle import cancellation, claims, submission, sweep
+from renders.lifecycle.steps import Step
+from renders.limits import gate, spending
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
 from renders.states import Sort, Status
-from renders.steps import Step
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine, modes
@@ -114,7 +116,7 @@ def accounts(database: str, redis: Any, settings: Any, tmp_path: Path) -> Iterat
 @pytest.fixture
 def followed(monkeypatch: Any) -> list[Step]:
     steps: list[Step] = []
-    monkeypatch.setattr("renders.scheduling.follow", steps.extend)
+    monkeypatch.setattr("renders.schedulers.dispatch.follow", steps.extend)
     return steps
 
 

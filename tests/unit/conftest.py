@@ -5,7 +5,7 @@ from celery import current_app
 from django.conf import settings
 
 from renders.health import readiness
-from renders.health.lanes import Lanes, Round
+from renders.health.probes import Lanes, Round
 
 NOBODY = "redis://127.0.0.1:9/0"
 
@@ -47,5 +47,5 @@ def asked_here(monkeypatch):
 def followed(monkeypatch):
     """The steps that were handed to the scheduler."""
     steps = []
-    monkeypatch.setattr("renders.scheduling.follow", steps.extend)
+    monkeypatch.setattr("renders.schedulers.dispatch.follow", steps.extend)
     return steps

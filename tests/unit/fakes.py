@@ -7,10 +7,10 @@ from uuid import UUID
 
 import redis
 
-from renders.due import Held
-from renders.replies import JobStatus, SumeFault
-from renders.sortedset import Taken
+from renders.coordination.due_set import Taken
+from renders.schedulers.queues import Held
 from renders.states import Status
+from renders.sume.replies import JobStatus, SumeFault
 
 
 def goes(word: str = "processing", wait: float | None = 3.0) -> JobStatus:

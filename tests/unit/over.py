@@ -6,9 +6,9 @@ from typing import Any
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
+from renders.media.storage import storage
 from renders.models import RenderEvent, RenderJob
 from renders.states import Status
-from renders.storage import storage
 from tests.unit.test_models import stored
 
 SIGNED = "https://media.example/a.png?X-Signature=hush"

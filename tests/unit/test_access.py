@@ -3,11 +3,11 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from renders import access, services
+from renders import services
 from renders.exceptions import InvalidRender
 from renders.models import RenderJob
-from renders.references import door
-from renders.services import cancel_render, create_render
+from renders.services import cancel_render, create_render, permissions
+from renders.services.references import door
 
 pytestmark = pytest.mark.django_db
 
@@ -92,13 +92,13 @@ def allowed(user):
 def test_staff_and_those_with_the_permission_may_give_a_priority(ann, django_user_model):
     sam = django_user_model.objects.create_user("sam", is_staff=True)
 
-    assert not access.may_prioritize(ann)
-    assert access.may_prioritize(sam)
-    assert access.may_prioritize(allowed(ann))
+    assert not permissions.may_prioritize(ann)
+    assert permissions.may_prioritize(sam)
+    assert permissions.may_prioritize(allowed(ann))
 
 
 def test_the_permission_to_go_first_is_none_to_have_many_waiting(ann):
-    assert not access.may_exceed_waiting_limit(allowed(ann))
+    assert not permissions.may_exceed_waiting_limit(allowed(ann))
 
 
 @pytest.mark.parametrize("priority", [1, 32_000])

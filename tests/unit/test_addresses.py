@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from renders.addresses import NotAllowed, find, is_public, read_private
+from renders.conf.networks import NotAllowed, find, is_public, read_private
 
 PUBLIC = [
     "8.8.8.8",

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from renders import allowances, spending, workspaces
-from renders.allowances import Allowance
+from renders.conf import workspaces
+from renders.limits import spending
 from renders.models import UserWorkspace
+from renders.services import allowances
+from renders.services.allowances import Allowance
 from renders.states import Status
 from tests.unit.test_models import stored
 

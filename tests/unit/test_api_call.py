@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from renders.api_call import curl
 from renders.models import RenderJob
+from renders.presentation.curl import curl
 
 # In place of curl: shows each of its arguments, with an end that none can hold.
 FAKE = "curl() { printf '%s\\0' \"$@\"; }\n"

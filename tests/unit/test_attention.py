@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import attention, standing, transitions
-from renders.attention import Reason
+from renders import transitions
 from renders.models import RenderJob
+from renders.reports import attention, standing
+from renders.reports.attention import Reason
 from renders.services import cancel_render, create_render, retry_render
 from renders.states import Status
 

@@ -7,12 +7,15 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from renders import avatars, drafts, erasing, finishing, services
+from renders import services
 from renders.exceptions import InvalidRender, OutcomeUnknown
-from renders.forms import RenderForm
-from renders.layouts import Layout
+from renders.housekeeping import erasing
+from renders.lifecycle import finishing
 from renders.models import Avatar, RenderJob, UserWorkspace
-from renders.references import door
+from renders.presentation.forms import RenderForm
+from renders.services import avatars, drafts
+from renders.services.import_files import Layout
+from renders.services.references import door
 from renders.states import Status
 from tests.unit.test_models import stored
 
@@ -269,7 +272,7 @@ def test_a_render_is_finished_with_its_avatar_or_not_at_all(ann, monkeypatch):
         next_poll_at=timezone.now(),
         result={"artifacts": []},
     )
-    monkeypatch.setattr("renders.finishing.note_avatar", fail)
+    monkeypatch.setattr("renders.lifecycle.finishing.note_avatar", fail)
     with pytest.raises(RuntimeError):
         finishing._handle(row)
 

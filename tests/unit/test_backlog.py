@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import backlog, transitions
+from renders import transitions
+from renders.lifecycle.steps import Step
 from renders.models import Gate
+from renders.schedulers import runner
 from renders.states import CANCELING, Sort, Status
-from renders.steps import Step
 from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ def ago(seconds):
 
 
 def found(*starting):
-    return backlog.find(starting=starting)
+    return runner.find(starting=starting)
 
 
 def test_an_empty_table_holds_nothing_to_do():
@@ -59,8 +60,8 @@ def test_behind_a_closed_gate_nothing_is_sent():
 
 
 def test_what_ended_and_was_left_is_finished_by_one():
-    left = stored(Status.COMPLETED, next_poll_at=ago(backlog.LEFT_SECONDS + 1))
-    stored(Status.COMPLETED, next_poll_at=ago(backlog.LEFT_SECONDS - 1))  # who ended it is at it
+    left = stored(Status.COMPLETED, next_poll_at=ago(runner.LEFT_SECONDS + 1))
+    stored(Status.COMPLETED, next_poll_at=ago(runner.LEFT_SECONDS - 1))  # who ended it is at it
     stored(Status.COMPLETED, next_poll_at=None, handled_at=timezone.now())
 
     assert found() == [Step("finish", left.pk)]
@@ -75,7 +76,7 @@ def test_who_began_to_finish_and_died_is_followed_by_another():
 
 
 def test_the_longest_left_come_first_and_so_many_at_once(monkeypatch):
-    monkeypatch.setattr(backlog, "BATCH", 2)
+    monkeypatch.setattr(runner, "BATCH", 2)
     renders = [stored(Status.COMPLETED, next_poll_at=ago(age)) for age in (10, 30, 20)]
 
     assert [step.render_id for step in found()] == [renders[1].pk, renders[2].pk]
@@ -110,7 +111,7 @@ def test_no_cancel_is_begun_where_no_post_is_left(settings):
 
 def test_cancels_that_cannot_be_asked_for_hold_up_no_other_workspace():
     wanted = stored(Status.SUBMITTED, cancel_requested_at=ago(9), created_at=ago(99))
-    for _ in range(backlog.BATCH):  # of a workspace that was taken out of the settings
+    for _ in range(runner.BATCH):  # of a workspace that was taken out of the settings
         stored(Status.SUBMITTED, cancel_requested_at=ago(9), workspace="gone")
 
     assert found() == [Step("cancel", wanted.pk)]

@@ -6,7 +6,7 @@ import pytest
 import redis
 from celery.signals import after_task_publish
 
-from renders import beat_sign
+from renders.telemetry import heartbeats
 
 
 class FakeRedis(dict):
@@ -21,9 +21,9 @@ class FakeRedis(dict):
 @pytest.fixture
 def kept(monkeypatch):
     fake = FakeRedis()
-    monkeypatch.setattr(beat_sign, "redis_client", lambda: fake)
+    monkeypatch.setattr(heartbeats, "redis_client", lambda: fake)
     yield fake
-    after_task_publish.disconnect(beat_sign.leave, sender=beat_sign.SWEEP_TASK)
+    after_task_publish.disconnect(heartbeats.leave, sender=heartbeats.SWEEP_TASK)
 
 
 def send(name):
@@ -31,21 +31,21 @@ def send(name):
 
 
 def test_only_beat_and_only_for_the_sweep(kept):
-    send(beat_sign.SWEEP_TASK)
+    send(heartbeats.SWEEP_TASK)
     assert kept == {}
 
-    beat_sign.listen()
+    heartbeats.listen()
     send("renders.tasks.poll_render")
     assert kept == {}
-    send(beat_sign.SWEEP_TASK)
-    assert abs(float(kept[beat_sign.KEY]) - time.time()) < 5
+    send(heartbeats.SWEEP_TASK)
+    assert abs(float(kept[heartbeats.KEY]) - time.time()) < 5
 
 
 def test_without_redis_beat_goes_on(kept, caplog):
     kept.away = True
-    beat_sign.listen()
+    heartbeats.listen()
 
-    send(beat_sign.SWEEP_TASK)
+    send(heartbeats.SWEEP_TASK)
 
     assert caplog.messages == ["Redis unreachable (ConnectionError): no sign of beat."]
 
@@ -53,6 +53,6 @@ def test_without_redis_beat_goes_on(kept, caplog):
 def test_a_site_without_redis_asks_for_none(kept, settings):
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
 
-    beat_sign.leave()
+    heartbeats.leave()
 
     assert kept == {}

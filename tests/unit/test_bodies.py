@@ -2,8 +2,8 @@
 
 import pytest
 
-from renders.bodies import SHAPES, BadField, body, clean
 from renders.states import Kind, takes_model
+from renders.sume.bodies import SHAPES, BadField, body, clean
 
 URL = "https://example.com/mara.png"
 MARA = {"avatar_handle": "mara"}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from renders import bodies
-from renders.bodies import SHAPES, BadField
 from renders.sandbox import bodies as sandbox
 from renders.states import Kind
+from renders.sume import bodies
+from renders.sume.bodies import SHAPES, BadField
 from tests.unit.test_bodies import MARA, PROPS, URL, VIDEO_FIELDS
 
 SENT = [

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import redis
 
-from renders import budget, gate
-from renders.budget import Admission
 from renders.conf import conf
 from renders.exceptions import BackOff, Closed, NotReady, OutcomeUnknown, Paused, Rejected
+from renders.limits import gate, read_quota
+from renders.limits.read_quota import Admission
 from renders.models import Gate
 from renders.states import Sort
 
@@ -68,7 +68,7 @@ class FakeRedis:
 @pytest.fixture
 def a_redis(monkeypatch):
     client = FakeRedis()
-    for module in (budget, gate):
+    for module in (read_quota, gate):
         monkeypatch.setattr(module, "redis_client", lambda: client)
     return client
 
@@ -84,7 +84,7 @@ def clock(monkeypatch, settings):
     """A clock that stands, and ten reads a second (16 writes a minute)."""
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 16}
     times = [NOW]
-    for module in (budget, gate):
+    for module in (read_quota, gate):
         monkeypatch.setattr(f"{module.__name__}.timezone.now", lambda: times[0])
     return times
 
@@ -105,10 +105,10 @@ def anywhere(request, a_redis, settings):
 
 
 def test_no_more_are_admitted_than_the_span_allows(anywhere):
-    assert budget.admit("default", 4) == Admission(4)
-    assert budget.admit("default", MOST) == Admission(MOST - 4)
+    assert read_quota.admit("default", 4) == Admission(4)
+    assert read_quota.admit("default", MOST) == Admission(MOST - 4)
 
-    refused = budget.admit("default", 1)
+    refused = read_quota.admit("default", 1)
 
     assert (refused.count, refused.probe) == (0, False)
     assert refused.closed.code == "read_budget"
@@ -116,26 +116,26 @@ def test_no_more_are_admitted_than_the_span_allows(anywhere):
 
 
 def test_the_next_span_has_a_budget_of_its_own(anywhere, clock):
-    budget.admit("default", MOST)
+    read_quota.admit("default", MOST)
     clock[0] = NOW + SECOND
 
-    assert budget.admit("default", MOST + 5) == Admission(MOST)
+    assert read_quota.admit("default", MOST + 5) == Admission(MOST)
 
 
 def test_where_a_second_allows_none_the_span_is_longer(anywhere, clock, settings):
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}  # 40 reads in 62 s
 
-    assert budget.admit("default", 5).count == 1
-    closed = budget.admit("default", 5).closed
+    assert read_quota.admit("default", 5).count == 1
+    closed = read_quota.admit("default", 5).closed
     clock[0] = closed.until - timedelta(microseconds=1)
-    assert budget.admit("default", 5).count == 0
+    assert read_quota.admit("default", 5).count == 0
     clock[0] = closed.until
-    assert budget.admit("default", 5).count == 1
+    assert read_quota.admit("default", 5).count == 1
 
 
 def test_without_redis_the_row_counts(none):
-    budget.admit("default", 3)
-    budget.admit("default", 2)
+    read_quota.admit("default", 3)
+    read_quota.admit("default", 2)
 
     row = Gate.objects.get(pk=Sort.READS)
     assert (row.span, row.span_taken) == (int(NOW.timestamp()), 5)
@@ -145,7 +145,7 @@ def test_redis_away_is_told(a_redis, caplog):
     a_redis.away = True
 
     with caplog.at_level(logging.WARNING):
-        assert budget.admit("default", 2) == Admission(2)
+        assert read_quota.admit("default", 2) == Admission(2)
 
     assert "Redis unreachable (ConnectionError): the database counts." in caplog.messages
     assert Gate.objects.get(pk=Sort.READS).span_taken == 2
@@ -164,7 +164,7 @@ def closed_gate(**fields):
 def test_while_the_gate_is_closed_none_is_admitted_and_none_taken_from_the_budget(anywhere):
     closed_gate()
 
-    admission = budget.admit("default", 5)
+    admission = read_quota.admit("default", 5)
 
     assert admission.count == 0
     assert (admission.closed.code, admission.closed.until) == ("rate_limited", NOW + 9 * SECOND)
@@ -176,35 +176,35 @@ def test_a_pause_that_redis_tells_of_needs_no_database(a_redis, django_assert_nu
     a_redis.kept["sume:gate:reads"] = json.dumps([until.timestamp(), "busy", "Wait."])
 
     with django_assert_num_queries(0):
-        admission = budget.admit("default", 5)
+        admission = read_quota.admit("default", 5)
 
     assert (admission.closed.code, admission.closed.until) == ("busy", until)
 
 
 def test_an_open_gate_is_not_looked_at_again_for_a_moment(a_redis, django_assert_num_queries):
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
     assert a_redis.kept["sume:gate:reads"] == gate.OPEN
     a_redis.calls.clear()
 
     with django_assert_num_queries(0):
-        assert budget.admit("default", 1) == Admission(1)
+        assert read_quota.admit("default", 1) == Admission(1)
     assert a_redis.calls == ["get", "take"]
 
 
 def test_a_pause_told_meanwhile_stays(a_redis):
     a_redis.kept["sume:gate:reads"] = pause = json.dumps([NOW.timestamp(), "busy", "Over."])
 
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
 
     assert a_redis.kept["sume:gate:reads"] == pause
 
 
 def test_a_pause_takes_the_place_of_an_open_gate(a_redis):
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
 
-    budget.answered("default", False, Paused("No.", code="unauthorized", status=401))
+    read_quota.answered("default", False, Paused("No.", code="unauthorized", status=401))
 
-    assert budget.admit("default", 1).closed.code == "unauthorized"
+    assert read_quota.admit("default", 1).closed.code == "unauthorized"
 
 
 # --- One that tries -------------------------------------------------------------------------
@@ -217,41 +217,41 @@ def refused(clock):
 
 
 def test_after_a_refusal_one_read_tries_and_the_others_wait(anywhere, refused):
-    assert budget.admit("default", 5) == Admission(1, probe=True)
+    assert read_quota.admit("default", 5) == Admission(1, probe=True)
 
-    admission = budget.admit("default", 5)
+    admission = read_quota.admit("default", 5)
 
     assert (admission.count, admission.closed.code) == (0, "probe")
 
 
 def test_whoever_waits_for_the_one_that_tries_takes_nothing_from_the_budget(none, refused):
-    budget.admit("default", 5)
+    read_quota.admit("default", 5)
     for _ in range(MOST):
-        budget.admit("default", 5)
+        read_quota.admit("default", 5)
 
     refused.refresh_from_db()
     assert refused.span_taken == 1
 
 
 def test_of_two_that_would_try_at_once_one_does(none, refused, monkeypatch):
-    take = budget._take
+    take = read_quota._take
 
     def overtaken(*args):
         Gate.objects.update(probe_until=NOW + 60 * SECOND)  # by another, just before
         return take(*args)
 
-    monkeypatch.setattr(budget, "_take", overtaken)
+    monkeypatch.setattr(read_quota, "_take", overtaken)
 
-    assert budget.admit("default", 5).closed.code == "probe"
+    assert read_quota.admit("default", 5).closed.code == "probe"
 
 
 def test_one_that_died_trying_is_waited_for_and_then_replaced(none, refused, clock):
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
     clock[0] = NOW + 2.4 * SECOND
-    assert budget.admit("default", 1).closed.code == "probe"
+    assert read_quota.admit("default", 1).closed.code == "probe"
 
     clock[0] = NOW + 2.6 * SECOND  # grace_seconds of the tests: 2.5
-    assert budget.admit("default", 1) == Admission(1, probe=True)
+    assert read_quota.admit("default", 1) == Admission(1, probe=True)
 
 
 ANSWERS = {
@@ -264,45 +264,45 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("error", "refusals"), ANSWERS.values(), ids=ANSWERS)
 def test_any_answer_to_the_one_that_tries_opens_the_gate(none, refused, error, refusals):
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
 
-    budget.answered("default", True, error)
+    read_quota.answered("default", True, error)
 
     refused.refresh_from_db()
     assert (refused.refusals, refused.probe_until) == (refusals, None)
     expected = Admission(3) if not refusals else Admission(1, probe=True)
-    assert budget.admit("default", 3) == expected
+    assert read_quota.admit("default", 3) == expected
 
 
 def test_another_refusal_closes_it_for_longer(none, refused):
-    budget.admit("default", 1)
+    read_quota.admit("default", 1)
 
-    budget.answered("default", True, Paused("No.", code="unauthorized", status=401))
+    read_quota.answered("default", True, Paused("No.", code="unauthorized", status=401))
 
     refused.refresh_from_db()
     assert refused.refusals == 2
     assert refused.paused_until == NOW + 2 * 0.5 * SECOND  # PAUSE_SECONDS of the tests
-    assert budget.admit("default", 1).closed.code == "unauthorized"
+    assert read_quota.admit("default", 1).closed.code == "unauthorized"
 
 
 def test_too_many_reads_hold_all_reads_back(anywhere):
     error = BackOff("Slow.", code="rate_limit_exceeded", status=429, retry_after=7.0)
 
     with pytest.raises(BackOff):
-        budget.read("default", raising(error))
+        read_quota.read("default", raising(error))
 
-    closed = budget.admit("default", 1).closed
+    closed = read_quota.admit("default", 1).closed
     assert (closed.code, closed.until) == ("rate_limit_exceeded", NOW + 7 * SECOND)
 
 
 def test_pauses_that_name_no_time_begin_short_again_after_a_quiet_while(none, clock, monkeypatch):
-    monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
+    monkeypatch.setattr("renders.sume.timing.random.uniform", lambda low, high: high)
     error = BackOff("Slow.", code="rate_limit_exceeded", status=429)
     waits = []
     for gap in (0, 1, 1, conf.MAX_PAUSE_SECONDS + 60):
         clock[0] += gap * SECOND
-        budget.answered("default", False, error)
-        until = budget.admit("default", 1).closed.until
+        read_quota.answered("default", False, error)
+        until = read_quota.admit("default", 1).closed.until
         waits.append((until - clock[0]).total_seconds())
         clock[0] = until
 
@@ -315,21 +315,21 @@ def test_pauses_that_name_no_time_begin_short_again_after_a_quiet_while(none, cl
 )
 def test_what_the_others_are_told_leaves_the_gate_alone(none, error, django_assert_num_queries):
     with django_assert_num_queries(0):
-        budget.answered("default", False, error)
+        read_quota.answered("default", False, error)
 
 
 # --- One read -----------------------------------------------------------------------------
 
 
 def test_one_read_is_sent_where_it_may_be(none):
-    assert budget.read("default", lambda: "the answer") == "the answer"
+    assert read_quota.read("default", lambda: "the answer") == "the answer"
 
 
 def test_one_read_is_not_sent_where_the_gate_is_closed(none):
     closed_gate()
 
     with pytest.raises(Closed, match="Wait"):
-        budget.read("default", lambda: pytest.fail("It was sent."))
+        read_quota.read("default", lambda: pytest.fail("It was sent."))
 
 
 @pytest.mark.parametrize("probe", [False, True])
@@ -341,5 +341,5 @@ def test_the_gate_learns_from_one_read(none, probe):
         raise Paused("No.", code="unauthorized", status=401)
 
     with pytest.raises(Paused):
-        budget.read("default", ask)
-    assert budget.admit("default", 1).closed.code == "unauthorized"
+        read_quota.read("default", ask)
+    assert read_quota.admit("default", 1).closed.code == "unauthorized"

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import checking, services, transitions
+from renders import services, transitions
+from renders.lifecycle import read_now
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
 from renders.states import Status
-from renders.steps import Step
 from tests.unit.test_models import NOW, a_render, stored
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +19,7 @@ MOMENT, GRACE = 1.0, 45.0
 
 @pytest.fixture(autouse=True)
 def short_times(settings, monkeypatch):
-    monkeypatch.setattr("renders.checking.timezone.now", lambda: NOW)
+    monkeypatch.setattr("renders.lifecycle.read_now.timezone.now", lambda: NOW)
     settings.RENDERS = {
         **settings.RENDERS,
         "MIN_POLL_SECONDS": MOMENT,
@@ -49,7 +50,7 @@ def test_a_read_is_brought_forward_but_never_comes_at_once_after_another(times, 
     due, last, swept = (None if seconds is None else at(seconds) for seconds in times)
     render = stored(Status.SUBMITTED, next_poll_at=due, last_polled_at=last, swept_at=swept)
 
-    count, steps = checking.ask([render.pk])
+    count, steps = read_now.ask([render.pk])
 
     render.refresh_from_db()
     next_due, after = expected
@@ -64,7 +65,7 @@ def test_by_the_table_alone_who_asks_does_not_keep_readers_away(settings):
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
     render = stored(Status.SUBMITTED, next_poll_at=at(-10), last_polled_at=at(-20))
 
-    checking.ask([render.pk])
+    read_now.ask([render.pk])
 
     assert [row.pk for row in transitions.take_due(RenderJob.objects.all(), NOW, GRACE, 10)] == [
         render.pk
@@ -76,7 +77,7 @@ def test_only_what_sume_holds_is_read(status):
     render = stored(status)
     before = RenderJob.objects.values().get()
 
-    assert checking.ask([render.pk, uuid.uuid4()]) == (0, [])
+    assert read_now.ask([render.pk, uuid.uuid4()]) == (0, [])
     assert RenderJob.objects.values().get() == before
 
 
@@ -84,9 +85,9 @@ def test_however_many_ask_a_message_or_two_go_out(monkeypatch):
     render = stored(Status.SUBMITTED, next_poll_at=at(90), last_polled_at=at(-0.5))
     steps = []
     moments = iter([at(tenth / 10) for tenth in range(10)])
-    monkeypatch.setattr("renders.checking.timezone.now", lambda: next(moments))
+    monkeypatch.setattr("renders.lifecycle.read_now.timezone.now", lambda: next(moments))
     for _ in range(10):
-        steps += checking.ask([render.pk])[1]
+        steps += read_now.ask([render.pk])[1]
 
     assert steps == [Step("poll", render.pk, MOMENT), Step("poll", render.pk)]
     assert RenderJob.objects.get().next_poll_at == at(0.5)  # a moment after the last read
@@ -113,7 +114,7 @@ def test_nothing_to_ask_for_is_fine(followed):
 
 def test_a_row_that_was_asked_for_is_found_until_it_is_read():
     render = stored(Status.SUBMITTED, next_poll_at=at(90))
-    checking.ask([render.pk])
+    read_now.ask([render.pk])
     assert RenderJob.objects.asked().get() == render
 
     transitions.end(render.pk, 0, timezone.now(), Status.COMPLETED, sume_status="completed")

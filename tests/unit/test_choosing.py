@@ -5,9 +5,10 @@ from django.contrib.auth.models import Permission
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from renders import choosing, services
+from renders import services
 from renders.exceptions import InvalidRender
 from renders.models import RenderEvent, RenderJob, UserWorkspace
+from renders.services import workspace_choice
 from renders.states import Status
 from tests.unit.test_querysets import stored
 
@@ -35,7 +36,7 @@ def may_choose(user):
 
 
 def test_a_person_without_one_uses_the_default(ada):
-    assert choosing.choose(ada) == choosing.choose(None) == "default"
+    assert workspace_choice.choose(ada) == workspace_choice.choose(None) == "default"
 
 
 def test_a_person_has_a_workspace_of_their_own(ada):
@@ -49,11 +50,11 @@ def test_the_project_decides_before_that(ada, settings, django_user_model):
     UserWorkspace.objects.create(user=ada, workspace="acme")
     settings.RENDERS |= {"WORKSPACE_FOR": f"{__name__}.by_name"}
 
-    assert choosing.choose(ada) == "beta"
-    assert choosing.choose(None) == "default"
+    assert workspace_choice.choose(ada) == "beta"
+    assert workspace_choice.choose(None) == "default"
     settings.RENDERS |= {"WORKSPACE_FOR": f"{__name__}.nothing"}
     with pytest.raises(ImproperlyConfigured, match="there is no"):
-        choosing.choose(ada)
+        workspace_choice.choose(ada)
 
 
 def test_whose_workspace_is_gone_is_told_and_not_billed_elsewhere(ada):
@@ -77,7 +78,7 @@ def test_code_of_the_project_names_any_that_there_is(ada):
 
 def test_many_renders_ask_once_for_each_person(ada, django_assert_num_queries):
     UserWorkspace.objects.create(user=ada, workspace="acme")
-    choose = choosing.remembering()
+    choose = workspace_choice.remembering()
     with django_assert_num_queries(1):
         assert {choose(ada) for _ in range(5)} == {"acme"}
 
@@ -104,21 +105,23 @@ def test_the_first_of_each_workspace_sets_its_line_going(
 
 def test_who_may_name_one(ada, admin_user):
     UserWorkspace.objects.create(user=ada, workspace="acme")
-    assert choosing.may_choose(None, "beta") and choosing.may_choose(admin_user, "beta")
-    assert choosing.may_choose(ada, "acme") and not choosing.may_choose(ada, "beta")
+    assert workspace_choice.may_choose(None, "beta") and workspace_choice.may_choose(
+        admin_user, "beta"
+    )
+    assert workspace_choice.may_choose(ada, "acme") and not workspace_choice.may_choose(ada, "beta")
     with pytest.raises(InvalidRender, match="may not choose this"):
-        choosing.refuse(ada, "beta")
-    choosing.refuse(ada, "")
+        workspace_choice.refuse(ada, "beta")
+    workspace_choice.refuse(ada, "")
 
-    assert choosing.choices(ada) == []
-    assert choosing.choices(may_choose(ada)) == ["acme", "default", "beta"]
+    assert workspace_choice.choices(ada) == []
+    assert workspace_choice.choices(may_choose(ada)) == ["acme", "default", "beta"]
 
 
 def test_where_there_is_one_nobody_chooses(ada, admin_user, settings):
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {}}
 
-    assert choosing.choose(ada) == "default"
-    assert choosing.choices(admin_user) == []
+    assert workspace_choice.choose(ada) == "default"
+    assert workspace_choice.choices(admin_user) == []
 
 
 def test_whose_workspace_was_the_last_beside_the_default_is_not_billed_there(ada, settings):

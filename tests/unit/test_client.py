@@ -23,7 +23,6 @@ from email.utils import format_datetime
 
 import pytest
 
-from renders.client import MAX_REPLY_BYTES, SumeClient, classify
 from renders.exceptions import (
     BackOff,
     KeyTaken,
@@ -36,8 +35,9 @@ from renders.exceptions import (
     SumeError,
     Unreachable,
 )
-from renders.replies import MAX_TEXT, SumeFault
 from renders.states import Status
+from renders.sume.client import MAX_REPLY_BYTES, SumeClient, classify
+from renders.sume.replies import MAX_TEXT, SumeFault
 
 KEY = "sk-canary-5up3r"
 BODY = '{"model": "sume/auto",  "prompt": "fox \\u00e9 é", "mode": "async"}'

@@ -8,9 +8,8 @@ from ipaddress import ip_network
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from renders import values, workspaces
-from renders.conf import Conf, Setting, conf
-from renders.values import (
+from renders.conf import Conf, Setting, conf, parsers, workspaces
+from renders.conf.parsers import (
     count,
     days,
     dollars,
@@ -41,10 +40,10 @@ DAYS = read_by(days)
 COUNTS = [*read_by(count), *DAYS]
 TEXTS = [*read_by(text), *read_by(secret), *read_by(redis_address)]
 HOURS, PLANS, ADDRESSES = read_by(hours), read_by(plan), read_by(web_address)
-INSTALLATIONS, MODELS = read_by(values.installation), read_by(values.models)
+INSTALLATIONS, MODELS = read_by(parsers.installation), read_by(parsers.models)
 HOSTS, SCHEDULERS, TOKENS = read_by(hosts), read_by(scheduler), read_by(token)
 # Those of workspaces and money: see test_workspaces.
-ACCOUNTS = [*read_by(dollars), *read_by(prices), *read_by(values.workspaces)]
+ACCOUNTS = [*read_by(dollars), *read_by(prices), *read_by(parsers.workspaces)]
 
 
 def test_these_tests_know_every_setting():

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from renders import costing
-from renders.costing import NOBODY, ended, lines, running, total
+from renders.reports import costs
+from renders.reports.costs import NOBODY, ended, lines, running, total
 from renders.states import Kind, Status
 from tests.unit.test_models import stored
 
@@ -83,7 +83,7 @@ def test_a_group_is_one_statement(ann, django_assert_num_queries):
     cost(1, created_by=ann)
 
     with django_assert_num_queries(1):
-        lines(ended(), list(costing.GROUPS))
+        lines(ended(), list(costs.GROUPS))
 
 
 def test_what_is_at_sume_or_may_be_is_counted_apart():

@@ -4,8 +4,8 @@ import threading
 import time
 import uuid
 
-from renders.crew import Crew
-from renders.steps import Step
+from renders.lifecycle.steps import Step
+from renders.schedulers.step_pool import Crew
 
 IDS = [uuid.uuid4() for _ in range(4)]
 

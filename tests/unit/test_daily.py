@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from renders import daily
+from renders.schedulers import daily
 
 
 @pytest.fixture(autouse=True)

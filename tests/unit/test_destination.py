@@ -3,9 +3,8 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from renders import destination, workspaces
-from renders.conf import conf
-from renders.destination import Billing, destinations
+from renders.conf import conf, destination, workspaces
+from renders.conf.destination import Billing, destinations
 
 STAND_IN = (
     "a stand-in on this machine or a private network: "

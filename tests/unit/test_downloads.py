@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 from urllib3.exceptions import HTTPError
 
-from renders.addresses import read_private
-from renders.downloads import MOST_REDIRECTS, download
+from renders.conf.networks import read_private
 from renders.exceptions import MediaError
+from renders.media.downloads import MOST_REDIRECTS, download
 from tests.unit.test_client import (  # noqa: F401 (fixtures)
     OK,
     one_server,
@@ -316,8 +316,8 @@ def test_a_redirect_leads_nowhere_that_the_first_address_could_not(
 
 
 def test_from_https_no_redirect_leads_to_http():
-    from renders.downloads import _following
-    from renders.hiding import Link
+    from renders.media.downloads import _following
+    from renders.redaction import Link
 
     class Response:
         headers = {"Location": "http://media.example/a.png"}

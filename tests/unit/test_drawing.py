@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from renders.drawing import HEIGHT, LEFT, RIGHT, TOP, WIDTH, bars, lines
+from renders.presentation.svg_charts import HEIGHT, LEFT, RIGHT, TOP, WIDTH, bars, lines
 
 BASE = HEIGHT - 22
 

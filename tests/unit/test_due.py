@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import due
-from renders.due import FIELDS, Held, SetQueue, TableQueue
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
+from renders.schedulers import queues
+from renders.schedulers.queues import FIELDS, Held, SetQueue, TableQueue
 from renders.states import Status
 from tests.unit.fakes import FakeLeases, FakeSet
 from tests.unit.test_models import stored
@@ -279,7 +279,7 @@ def test_redis_that_goes_away_between_set_and_lease_is_no_loss(queue, polls, lea
 
 def test_an_outage_is_not_asked_about_at_each_look(queue, polls, monkeypatch):
     now = 1000.0
-    monkeypatch.setattr(due.time, "monotonic", lambda: now)
+    monkeypatch.setattr(queues.time, "monotonic", lambda: now)
     set_idle = queue.idle_seconds
     polls.away = True
     for _ in range(5):
@@ -287,7 +287,7 @@ def test_an_outage_is_not_asked_about_at_each_look(queue, polls, monkeypatch):
     assert polls.calls == 1
     assert queue.idle_seconds == TableQueue.idle_seconds
 
-    polls.away, now = False, now + due.REST_SECONDS
+    polls.away, now = False, now + queues.REST_SECONDS
     queue.take(10)
     assert polls.calls == 2
     assert queue.idle_seconds == set_idle

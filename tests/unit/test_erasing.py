@@ -4,16 +4,17 @@ import pytest
 from django.utils import timezone
 from django_celery_results.models import TaskResult
 
-from renders import drafts, erasing, services, transitions
+from renders import services, transitions
 from renders.exceptions import InvalidRender, KeyReused
-from renders.idempotency import create_once
-from renders.layouts import Layout
+from renders.housekeeping import erasing
+from renders.housekeeping.policy import Ages
+from renders.housekeeping.pruning import Pruning
+from renders.media.storage import storage
 from renders.models import ApiRequest, ApiToken, Draft, RenderEvent, RenderJob
-from renders.pruning import Pruning
-from renders.references import door
-from renders.retention import Ages
+from renders.services import drafts
+from renders.services.import_files import Layout
+from renders.services.references import create_once, door
 from renders.states import Status
-from renders.storage import storage
 from tests.unit.over import files_in, over, pictured
 from tests.unit.test_models import stored
 

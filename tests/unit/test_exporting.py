@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from renders.exporting import FIELDS, as_csv, as_jsonl, cell, dollars, rows, written_whole
+from renders.housekeeping.exporting import (
+    FIELDS,
+    as_csv,
+    as_jsonl,
+    cell,
+    dollars,
+    rows,
+    written_whole,
+)
 from renders.models import RenderJob
 from renders.states import Status
 from tests.unit.over import SIGNED, pictured

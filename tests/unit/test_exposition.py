@@ -2,9 +2,9 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from renders import exposition
-from renders.measuring import Standing
-from renders.standing import Figures, GateStanding
+from renders.reports import prometheus
+from renders.reports.figures import Standing
+from renders.reports.standing import Figures, GateStanding
 
 OPEN = [GateStanding("writes"), GateStanding("reads")]
 
@@ -18,7 +18,7 @@ def standing(gates=OPEN, ended=None, **figures):
 
 def samples(totals, **changed):
     """Each line of the page: name, the labels' values by the labels' names, and value."""
-    page, _ = exposition.text(standing(**changed), totals)
+    page, _ = prometheus.text(standing(**changed), totals)
     return {
         (sample.name, *(word for _, word in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(page.decode())

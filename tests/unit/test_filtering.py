@@ -7,8 +7,8 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from renders import transitions
-from renders.filtering import FilterForm
 from renders.models import RenderJob
+from renders.presentation.filters import FilterForm
 from renders.services import cancel_render, create_render
 
 pytestmark = pytest.mark.django_db

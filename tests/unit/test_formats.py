@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from renders.formats import (
+from renders.media.content_types import (
     IMAGES,
     SUFFIXES,
     UNKNOWN,

@@ -5,13 +5,12 @@ import re
 
 import pytest
 
-from renders import avatars
 from renders.admin.forms import RenderAdminForm
 from renders.exceptions import InvalidRender
-from renders.forms import RenderForm, new_token
 from renders.models import Avatar, RenderJob
-from renders.services import cancel_render, create_render, retry_once
-from renders.validation import parse_json
+from renders.presentation.forms import RenderForm, new_token
+from renders.services import avatars, cancel_render, create_render, retry_once
+from renders.services.validation import parse_json
 
 pytestmark = pytest.mark.django_db
 

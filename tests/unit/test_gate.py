@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, standing, sweep
 from renders.exceptions import BackOff, Paused
+from renders.lifecycle import sweep
+from renders.lifecycle.steps import Step
+from renders.limits import gate
 from renders.models import RenderJob
+from renders.reports import standing
 from renders.states import Sort
-from renders.steps import Step
 
 pytestmark = pytest.mark.django_db
 

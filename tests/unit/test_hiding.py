@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from renders.hiding import Hidden, Link, unsigned, without
+from renders.redaction import Hidden, Link, unsigned, without
 
 SIGNED = "https://media.example/a.png?signature=s3cret#s3cret"
 

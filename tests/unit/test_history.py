@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from renders import transitions
-from renders.history import costs, hours, percentile
 from renders.models import RenderJob
+from renders.reports.history import costs, hours, percentile
 from renders.services import create_render
 from renders.states import Status
 

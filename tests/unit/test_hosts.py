@@ -2,7 +2,7 @@
 
 import pytest
 
-from renders.hosts import host_of, is_inner, is_loopback
+from renders.conf.networks import host_of, is_inner, is_loopback
 
 
 @pytest.mark.parametrize(

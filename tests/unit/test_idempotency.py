@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders.bodies import canonical
+from renders.housekeeping.pruning import prune
 from renders.models import ApiRequest
-from renders.pruning import prune
+from renders.sume.bodies import canonical
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from renders.bodies import SHAPES
 from renders.exceptions import InvalidRender
-from renders.inputs import COLUMNS, INPUTS, merge, place, split
+from renders.services.inputs import COLUMNS, INPUTS, merge, place, split
+from renders.services.validation import REQUEST_FIELDS, WORKSPACE_FIELD
 from renders.states import Kind
-from renders.validation import REQUEST_FIELDS, WORKSPACE_FIELD
+from renders.sume.bodies import SHAPES
 
 PHOTO = "https://example.com/mara.png"
 

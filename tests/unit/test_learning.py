@@ -7,7 +7,7 @@ import pytest
 
 from renders.conf import conf
 from renders.exceptions import BackOff, NotFound, OutcomeUnknown, Paused
-from renders.learning import Ends, Goes, learn
+from renders.lifecycle.poll_results import Ends, Goes, learn
 from renders.states import Status
 from tests.unit.fakes import done, goes
 from tests.unit.test_models import NOW, a_render
@@ -17,7 +17,7 @@ BASE, SHORTEST, LONGEST, GRACE, WEBHOOK = 15.0, 1.0, 300.0, 60.0, 120.0
 
 @pytest.fixture(autouse=True)
 def round_times(settings, monkeypatch):
-    monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
+    monkeypatch.setattr("renders.sume.timing.random.uniform", lambda low, high: high)
     settings.RENDERS = {
         **settings.RENDERS,
         "DEFAULT_POLL_SECONDS": BASE,

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from renders.lease import Leases, Unshared
+from renders.coordination.leases import Leases, Unshared
 
 
 class FakeClient:

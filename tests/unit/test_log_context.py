@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from renders import log_context
-from renders.log_context import about, note
 from renders.tasks import begin_context, end_context, poll_due, submit_render
+from renders.telemetry import log_context
+from renders.telemetry.log_context import about, note
 
 RENDER = "3cf65526-7b69-4b9a-8f0e-2f6a0a5d6c11"
 

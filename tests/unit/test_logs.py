@@ -8,7 +8,7 @@ import logging.config
 import pytest
 
 from project.logs import logging_config
-from renders.log_context import about
+from renders.telemetry.log_context import about
 
 RENDER = "3cf65526-7b69-4b9a-8f0e-2f6a0a5d6c11"
 

@@ -10,8 +10,8 @@ from django.core.cache import cache
 from django.db import DatabaseError, connections
 from django.utils import timezone
 
-from renders import measuring
 from renders.models import Gate, RenderEvent, RenderJob
+from renders.reports import figures as measuring
 from renders.states import SENDING
 
 pytestmark = pytest.mark.django_db
@@ -147,7 +147,7 @@ def test_what_has_ended_is_counted_once_in_a_while():
 
 
 def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
-    with mock.patch("renders.measuring._count_ended", side_effect=DatabaseError) as count:
+    with mock.patch("renders.reports.figures._count_ended", side_effect=DatabaseError) as count:
         assert measuring.standing().ended is None
         assert measuring.standing().ended is None
 
@@ -156,7 +156,7 @@ def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
 
 def test_a_cache_that_is_away_takes_away_no_more_than_that():
     make()
-    with mock.patch("renders.measuring.cache.get", side_effect=ConnectionError):
+    with mock.patch("renders.reports.figures.cache.get", side_effect=ConnectionError):
         found = measuring.standing()
 
     assert found.ended is None and found.jobs == {("default", "pending", "image"): 1}

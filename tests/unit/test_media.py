@@ -10,9 +10,9 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, Storage, storages
 from PIL import Image
 
-from renders import media
 from renders.exceptions import LinkExpired, MediaError
-from renders.storage import storage
+from renders.media import storing
+from renders.media.storage import storage
 from tests.unit.test_client import one_server, reply, server  # noqa: F401 (fixtures)
 
 SECRET = "s1gn4ture"
@@ -98,7 +98,7 @@ def files():
 def test_an_artifact_is_stored_under_its_render_with_its_checksum(server):  # noqa: F811
     server.will(reply(200, body=PNG))
 
-    saved = media.save("render-1", 0, artifact(server))
+    saved = storing.save("render-1", 0, artifact(server))
 
     assert saved.facts == {
         "file": NAME,
@@ -115,7 +115,7 @@ def test_an_artifact_is_stored_under_its_render_with_its_checksum(server):  # no
 def test_it_goes_where_the_setting_says(server, settings):  # noqa: F811
     server.will(reply(200, body=PNG))
 
-    media.save("render-1", 0, artifact(server))
+    storing.save("render-1", 0, artifact(server))
 
     assert storages["media"].exists(NAME)
     assert not storages["default"].exists(NAME)
@@ -143,7 +143,7 @@ def test_what_it_is_its_first_bytes_say(server, body, told, found, suffix):  # n
     """No page that calls itself a picture is ever shown; no name derives from what is said."""
     server.will(reply(200, body=body, Content_Type="image/png"))
 
-    facts = media.save("render-1", 3, artifact(server, content_type=told), "image").facts
+    facts = storing.save("render-1", 3, artifact(server, content_type=told), "image").facts
 
     assert facts["content_type"] == found
     name, end = facts["file"].split(".")
@@ -168,7 +168,7 @@ def test_what_is_no_picture_where_one_was_declared_is_a_failed_try(server, words
     server.will(reply(200, body=OTHERS[words], Content_Type="image/png"))
 
     with pytest.raises(MediaError, match=f"sent {words} instead of a picture or clip") as caught:
-        media.save("render-1", 0, artifact(server, **told), "image")
+        storing.save("render-1", 0, artifact(server, **told), "image")
 
     assert SECRET not in str(caught.value)
     with pytest.raises(FileNotFoundError):
@@ -182,7 +182,7 @@ def test_what_is_no_picture_where_one_was_declared_is_a_failed_try(server, words
 def test_what_was_declared_as_something_else_is_kept(server, told):  # noqa: F811
     server.will(reply(200, body=PAGE))
 
-    facts = media.save("render-1", 0, artifact(server, **told), "video").facts
+    facts = storing.save("render-1", 0, artifact(server, **told), "video").facts
 
     assert facts["file"].endswith(".bin")
 
@@ -190,10 +190,10 @@ def test_what_was_declared_as_something_else_is_kept(server, told):  # noqa: F81
 def test_what_is_in_an_unknown_encoding_is_a_failed_try_unless_its_bytes_are_a_picture(server):  # noqa: F811
     server.will(reply(200, body=BINARY, Content_Encoding="odd"))
     with pytest.raises(MediaError, match="sent data in the unknown encoding odd instead"):
-        media.save("render-1", 0, artifact(server))
+        storing.save("render-1", 0, artifact(server))
 
     server.will(reply(200, body=PNG, Content_Encoding="odd"))
-    assert media.save("render-1", 0, artifact(server)).facts["content_type"] == "image/png"
+    assert storing.save("render-1", 0, artifact(server)).facts["content_type"] == "image/png"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_link_that_has_expired_is_told_from_other_failures(server, status, kin
     server.will(reply(status, body=b"no"))
 
     with pytest.raises(MediaError, match=f"Artifact not stored: .* status {status}.") as caught:
-        media.save("render-1", 0, artifact(server))
+        storing.save("render-1", 0, artifact(server))
 
     assert type(caught.value) is kind
 
@@ -229,7 +229,7 @@ def url(path, signature=""):
     ids=["same order", "another order", "other places", "one is left", "none", "not told apart"],
 )
 def test_each_artifact_gets_its_own_fresh_url(fresh, links):
-    renewed = media.renewed([url("a", 1), url("b", 1)], fresh)
+    renewed = storing.renewed([url("a", 1), url("b", 1)], fresh)
 
     assert [link.removeprefix("https://a.example/") for link in map(str.__str__, renewed)] == links
 
@@ -237,7 +237,7 @@ def test_each_artifact_gets_its_own_fresh_url(fresh, links):
 def test_a_second_try_finds_what_the_first_left(server):  # noqa: F811
     server.will(reply(200, body=PNG))
 
-    first, second = (media.save("render-1", 0, artifact(server)) for _ in range(2))
+    first, second = (storing.save("render-1", 0, artifact(server)) for _ in range(2))
 
     assert first == second
     assert len(files()) == 2
@@ -247,11 +247,11 @@ def test_what_a_killed_try_left_in_part_is_replaced_and_named_for_deletion(serve
     storage().save(NAME, ContentFile(PNG[:100]))
     server.will(reply(200, body=PNG))
 
-    saved = media.save("render-1", 0, artifact(server))
+    saved = storing.save("render-1", 0, artifact(server))
 
     assert saved.facts["file"] != NAME
     assert read(saved.facts["file"]) == PNG
-    media.discard(saved.names - media.names_of(saved.facts))
+    storing.discard(saved.names - storing.names_of(saved.facts))
     assert len(files()) == 2
 
 
@@ -260,7 +260,7 @@ def test_any_storage_will_do(server, settings, backend):  # noqa: F811
     use(settings, f"{__name__}.{backend.__name__}")
     server.will(reply(200, body=PNG))
 
-    facts = media.save("render-1", 0, artifact(server)).facts
+    facts = storing.save("render-1", 0, artifact(server)).facts
 
     assert read(facts["file"]) == PNG
     assert read(facts["thumbnail"])
@@ -270,7 +270,7 @@ def test_a_thumbnail_that_cannot_be_stored_is_left_out(server, settings):  # noq
     use(settings, f"{__name__}.Failing")
     server.will(reply(200, body=PNG))
 
-    facts = media.save("render-1", 0, artifact(server)).facts
+    facts = storing.save("render-1", 0, artifact(server)).facts
 
     assert facts["thumbnail"] == ""
     assert read(facts["file"]) == PNG
@@ -283,7 +283,7 @@ def test_a_file_that_cannot_be_deleted_is_no_error(settings, caplog, monkeypatch
     monkeypatch.setattr(storage(), "delete", fail)
 
     with caplog.at_level(logging.WARNING):
-        media.discard({"a"})
+        storing.discard({"a"})
 
     assert "stays in storage (RuntimeError)" in caplog.text
 
@@ -301,7 +301,7 @@ def test_what_cannot_be_had_is_a_media_error(server, answer, words):  # noqa: F8
     server.will(answer)
 
     with pytest.raises(MediaError) as caught:
-        media.save("render-1", 0, artifact(server))
+        storing.save("render-1", 0, artifact(server))
 
     assert str(caught.value) == f"Artifact not stored: {words}"
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -311,14 +311,14 @@ def test_what_cannot_be_had_is_a_media_error(server, answer, words):  # noqa: F8
 @pytest.mark.parametrize("given", [{}, {"url": ""}, {"url": None}, {"url": "a.png"}])
 def test_an_artifact_without_an_address_is_a_media_error(given):
     with pytest.raises(MediaError, match="neither http nor https"):
-        media.save("render-1", 0, given)
+        storing.save("render-1", 0, given)
 
 
 def test_no_other_machine_is_asked_unless_a_setting_names_it(server, settings):  # noqa: F811
     settings.RENDERS = {**settings.RENDERS, "MEDIA_PRIVATE_HOSTS": ""}
 
     with pytest.raises(MediaError, match="RENDERS_MEDIA_PRIVATE_HOSTS"):
-        media.save("render-1", 0, artifact(server))
+        storing.save("render-1", 0, artifact(server))
 
     assert server.connections == 0
 
@@ -336,15 +336,15 @@ def test_no_other_machine_is_asked_unless_a_setting_names_it(server, settings): 
     ],
 )
 def test_the_artifact_with_the_fewest_failed_tries_is_next(artifacts, index):
-    assert media.missing(artifacts) == index
+    assert storing.missing(artifacts) == index
 
 
 def test_a_result_in_another_order_with_another_place_mixes_nothing_up():
     known = [{"url": "https://m/a.png?s=1"}, {"url": "https://m/b.png?s=1"}]
     fresh = [{"url": "https://m/b2.png?s=2"}, {"url": "https://m/a.png?s=2"}]
 
-    assert media.renewed(known, fresh) == ["https://m/a.png?s=2", "https://m/b2.png?s=2"]
+    assert storing.renewed(known, fresh) == ["https://m/a.png?s=2", "https://m/b2.png?s=2"]
 
 
 def test_subtitles_of_a_video_are_no_clip():
-    assert not media.is_shown({"type": "video_subtitles", "content_type": "text/vtt"}, "video")
+    assert not storing.is_shown({"type": "video_subtitles", "content_type": "text/vtt"}, "video")

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from renders import media, transitions
+from renders import transitions
+from renders.media import storing
 from renders.models import RenderJob
 from renders.states import Status
 from tests.unit.test_models import NOW, stored
@@ -32,7 +33,7 @@ def events(render):
 MOVES = {
     "plan_late_media": (lambda pk: transitions.plan_late_media(pk, SOON), []),
     "ask_media": (
-        lambda pk: transitions.ask_media(pk, SOON, 30, media.TRIES, media.MOST),
+        lambda pk: transitions.ask_media(pk, SOON, 30, storing.TRIES, storing.MOST),
         ["media asked for"],
     ),
     "begin_late_media": (lambda pk: transitions.begin_late_media(pk, NOW, NOW, SOON, []), []),
@@ -128,14 +129,14 @@ def test_fresh_links_replace_those_of_what_is_not_stored():
 def test_a_person_does_not_disturb_a_try_under_way(taken_at, won):
     render = linked(taken_at=taken_at)
 
-    assert transitions.ask_media(render.pk, NOW, 30, media.TRIES, media.MOST) is won
+    assert transitions.ask_media(render.pk, NOW, 30, storing.TRIES, storing.MOST) is won
 
 
 def test_where_nothing_is_missing_nobody_can_ask_for_it():
     render = linked(taken_at=None)
 
-    assert not transitions.ask_media(render.pk, NOW, 30, media.TRIES, 1)
-    assert transitions.ask_media(render.pk, NOW, 30, media.TRIES, 2)
+    assert not transitions.ask_media(render.pk, NOW, 30, storing.TRIES, 1)
+    assert transitions.ask_media(render.pk, NOW, 30, storing.TRIES, 2)
 
 
 def test_a_result_is_kept_once_so_that_what_was_stored_since_stays():

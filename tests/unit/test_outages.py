@@ -3,8 +3,7 @@
 import pytest
 from django.db import OperationalError, ProgrammingError
 
-from renders import outages
-from renders.models import RenderJob
+from renders.models import RenderJob, outages
 
 
 class Undefined(Exception):

@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import claims, gate, over_budget, services, spending, transitions
+from renders import services, transitions
+from renders.lifecycle import claims
+from renders.lifecycle.sweep import sweep
+from renders.limits import gate, over_budget, spending
 from renders.models import RenderJob
 from renders.states import Sort, Status
-from renders.sweep import sweep
 
 pytestmark = pytest.mark.django_db
 RENDERS = RenderJob.objects

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from renders.pacing import back_off, clamp, parse_delay, parse_retry_after
+from renders.sume.timing import back_off, clamp, parse_delay, parse_retry_after
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 LIMITS = {"default": 15.0, "shortest": 1.0, "longest": 300.0}
@@ -133,7 +133,7 @@ def test_no_retry_after_header_raises(header):
 
 
 def test_the_wait_doubles_with_each_failure_in_a_row(monkeypatch):
-    monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
+    monkeypatch.setattr("renders.sume.timing.random.uniform", lambda low, high: high)
 
     waits = [back_off(failures, base=2.0, longest=60.0) for failures in range(1, 8)]
 

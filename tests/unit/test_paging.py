@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from renders.models import RenderJob
-from renders.paging import count_of, page_of
+from renders.presentation.paging import count_of, page_of
 from renders.services import create_render
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_a_mark_that_is_none_gives_the_first_page(mark):
 
 
 def test_counting_stops_in_time(monkeypatch):
-    monkeypatch.setattr("renders.paging.MOST_COUNTED", 2)
+    monkeypatch.setattr("renders.presentation.paging.MOST_COUNTED", 2)
     for expected in ("1", "2", "2+", "2+"):
         create_render("A boat")
         assert count_of(RenderJob.objects.all()) == expected

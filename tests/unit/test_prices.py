@@ -3,9 +3,12 @@
 import pytest
 from django.db import connection
 
-from renders import batches, choosing, prices, services, workspaces
+from renders import services
+from renders.conf import workspaces
 from renders.exceptions import InvalidRender, ReferenceTaken
+from renders.limits import prices
 from renders.models import RenderJob
+from renders.services import bulk, workspace_choice
 from renders.states import Status
 from tests.unit.test_models import NOW, a_render, as_new, stored
 
@@ -132,10 +135,14 @@ def test_what_many_cost_about_is_known_if_each_price_is(told, counts, micros):
 
 def test_forms_say_what_the_model_costs_that_they_begin_with(told, ada):
     told(PRICES={**OWN, "image": 0.5, "video": 1.2})
-    assert choosing.prices(ada) == {"image": 90_000, "video": 1_200_000, "avatar": 2_000_000}
+    assert workspace_choice.prices(ada) == {
+        "image": 90_000,
+        "video": 1_200_000,
+        "avatar": 2_000_000,
+    }
 
     told(MODELS="gpt-image-2,other")
-    assert choosing.prices(ada)["image"] == 200_000
+    assert workspace_choice.prices(ada)["image"] == 200_000
 
 
 # --- Which models -------------------------------------------------------------------------
@@ -180,7 +187,7 @@ def test_a_retry_is_refused_if_its_model_is_no_longer_allowed(told, ada):
 
     with pytest.raises(InvalidRender, match="The model dear is not allowed here"):
         services.retry_render(failed)
-    tally = batches.retry_renders(RenderJob.objects.all(), ada)
+    tally = bulk.retry_renders(RenderJob.objects.all(), ada)
     assert (tally.done, RenderJob.objects.count()) == (0, 1)
 
 

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from renders import transitions
-from renders.progress import progress_of, usual_span
+from renders.reports.progress import progress_of, usual_span
 from renders.services import cancel_render, create_render, pause_sending
 from renders.states import Status
 

@@ -7,12 +7,15 @@ import pytest
 from django.utils import timezone
 from django_celery_results.models import TaskResult
 
-from renders import pruning, removal, services, spending, workspaces
+from renders import services
+from renders.conf import workspaces
+from renders.housekeeping import pruning, removal
+from renders.housekeeping.policy import Ages
+from renders.housekeeping.pruning import Pruning, Tally, foresee, run_as_set
+from renders.limits import spending
+from renders.media.storage import storage
 from renders.models import ApiRequest, Draft, RenderEvent, RenderJob, WebhookEvent
-from renders.pruning import Pruning, Tally, foresee, run_as_set
-from renders.retention import Ages
 from renders.states import Status
-from renders.storage import storage
 from tests.examples.shop.models import Order
 from tests.unit.over import files_in, over, pictured
 from tests.unit.test_models import stored

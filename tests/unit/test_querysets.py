@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from renders import transitions, turns
+from renders import transitions
+from renders.limits import turns
 from renders.models import RenderEvent, RenderJob
 from renders.states import TERMINAL, Status
 from tests.unit.test_models import NOW, stored

@@ -5,8 +5,8 @@ import io
 import pytest
 from django.test import RequestFactory
 
-from renders import ranges
-from renders.ranges import Unsatisfiable, find
+from renders.presentation import byte_ranges
+from renders.presentation.byte_ranges import Unsatisfiable, find
 
 DATA = bytes(range(256)) * 600  # more than two chunks
 SIZE = len(DATA)
@@ -65,7 +65,7 @@ def test_a_part_that_the_file_does_not_have_is_an_error(header, size):
 def replied(method="GET", etag=ETAG, **headers):
     file = io.BytesIO(DATA)
     request = RequestFactory().generic(method, "/", headers=headers)
-    return ranges.reply(request, file, SIZE, etag), file
+    return byte_ranges.reply(request, file, SIZE, etag), file
 
 
 def test_the_whole_file_says_that_parts_can_be_had():
@@ -148,7 +148,7 @@ def test_a_reply_that_is_not_read_closes_the_file():
     ids=["nothing", "known", "known weakly", "any", "another", "wants another"],
 )
 def test_what_a_browser_has_is_not_sent_again(headers, status):
-    response = ranges.not_modified(RequestFactory().get("/", headers=headers), ETAG)
+    response = byte_ranges.not_modified(RequestFactory().get("/", headers=headers), ETAG)
 
     assert (response.status_code if response else None) == status
 
@@ -156,4 +156,4 @@ def test_what_a_browser_has_is_not_sent_again(headers, status):
 def test_a_file_without_a_checksum_is_sent_each_time():
     request = RequestFactory().get("/", headers={"If-None-Match": "*"})
 
-    assert ranges.not_modified(request, "") is None
+    assert byte_ranges.not_modified(request, "") is None

@@ -9,13 +9,15 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders import budget, reader, transitions
-from renders.budget import Admission
+from renders import transitions
 from renders.exceptions import Closed, OutcomeUnknown, Paused, Rejected
+from renders.lifecycle.steps import Step
+from renders.limits import read_quota
+from renders.limits.read_quota import Admission
 from renders.models import RenderJob
-from renders.reader import Reader
+from renders.schedulers import reader
+from renders.schedulers.reader import Reader
 from renders.states import Status
-from renders.steps import Step
 from tests.unit.fakes import FakeQueue, FakeSume, done, goes
 from tests.unit.test_models import stored
 
@@ -25,9 +27,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def open_gate(monkeypatch):
     """Whatever is asked for is admitted."""
-    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(wanted))
-    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [])
-    monkeypatch.setattr("renders.admission.freed", lambda workspace: None)
+    monkeypatch.setattr(read_quota, "admit", lambda workspace, wanted: Admission(wanted))
+    monkeypatch.setattr("renders.lifecycle.claims.next_in_line", lambda workspace: [])
+    monkeypatch.setattr("renders.limits.capacity.freed", lambda workspace: None)
     monkeypatch.setattr(reader, "close_old_connections", lambda: None)  # it is the test's
 
 
@@ -124,7 +126,7 @@ def test_what_is_taken_and_written_at_once_is_bounded(monkeypatch):
 def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
     until = timezone.now() + timedelta(seconds=3)
     closed = Closed("Too many.", code="read_budget", until=until)
-    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(1, closed=closed))
+    monkeypatch.setattr(read_quota, "admit", lambda workspace, wanted: Admission(1, closed=closed))
     first, *others = submitted(3)
     queue, sume = FakeQueue(first, *others), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -151,7 +153,7 @@ def test_what_is_not_admitted_is_given_back_until_the_gate_opens(monkeypatch):
 def test_how_long_it_rests_is_bounded(monkeypatch, left, seconds):
     until = None if left is None else timezone.now() + timedelta(seconds=left)
     closed = Closed("Paused.", code="unauthorized", until=until)
-    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(closed=closed))
+    monkeypatch.setattr(read_quota, "admit", lambda workspace, wanted: Admission(closed=closed))
     [render] = submitted(1)
     queue, sume = FakeQueue(render), FakeSume()
     a_reader, _ = made(queue, sume)
@@ -177,10 +179,10 @@ PROBES = {
 
 @pytest.mark.parametrize(("probe", "answer", "told"), PROBES.values(), ids=PROBES)
 def test_the_gate_learns_from_refusals_and_from_whoever_tries(monkeypatch, probe, answer, told):
-    monkeypatch.setattr(budget, "admit", lambda workspace, wanted: Admission(1, probe=probe))
+    monkeypatch.setattr(read_quota, "admit", lambda workspace, wanted: Admission(1, probe=probe))
     learned = []
     monkeypatch.setattr(
-        budget, "answered", lambda _, *args: learned.append((args[0], args[1] and args[1].code))
+        read_quota, "answered", lambda _, *args: learned.append((args[0], args[1] and args[1].code))
     )
 
     def reply(job):
@@ -304,7 +306,7 @@ def test_at_the_end_an_outage_of_the_database_is_told_and_not_raised(monkeypatch
         raise OperationalError("at secret-host")
 
     monkeypatch.setattr(reader, "record_many", fail)
-    with caplog.at_level(logging.WARNING, "renders.reader"):
+    with caplog.at_level(logging.WARNING, "renders.schedulers.reader"):
         assert not a_reader.finish(time.monotonic() + 10)
 
     assert a_reader.busy == 0
@@ -378,7 +380,7 @@ def test_one_workspace_that_rests_does_not_have_the_others_wait(settings, monkey
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {}}}
     closed = Closed("No.", code="held", until=None)
     monkeypatch.setattr(
-        budget,
+        read_quota,
         "admit",
         lambda name, wanted: Admission(closed=closed) if name == "acme" else Admission(wanted),
     )

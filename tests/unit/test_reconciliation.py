@@ -7,7 +7,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from renders import budget, reconciliation
 from renders.exceptions import (
     BackOff,
     Closed,
@@ -17,10 +16,12 @@ from renders.exceptions import (
     Rejected,
     UnknownWorkspace,
 )
+from renders.limits import read_quota
 from renders.models import RenderJob
-from renders.reconciliation import AcceptedRender, Check
-from renders.replies import ListedJob, SumeFault
+from renders.reports import reconciliation
+from renders.reports.reconciliation import AcceptedRender, Check
 from renders.states import TERMINAL, Status
+from renders.sume.replies import ListedJob, SumeFault
 from tests.unit.test_models import NOW, a_render, as_new, stored
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +30,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def now(monkeypatch):
-    monkeypatch.setattr("renders.reconciliation.timezone.now", lambda: NOW)
+    monkeypatch.setattr("renders.reports.reconciliation.timezone.now", lambda: NOW)
 
 
 def listed(job_id, ago=0.5):
@@ -337,7 +338,7 @@ def test_a_workspace_that_is_not_configured_is_not_asked():
 # --- The read limit -----------------------------------------------------------------------
 
 
-def limited(monkeypatch, refusals, code=budget.USED_UP):
+def limited(monkeypatch, refusals, code=read_quota.USED_UP):
     """The next reads find the limit used up so many times; returns the waits for it."""
     waits = []
     left = [Closed("Wait.", code=code, until=NOW + timedelta(seconds=0.5))] * refusals
@@ -347,8 +348,8 @@ def limited(monkeypatch, refusals, code=budget.USED_UP):
             raise left.pop()
         return ask()
 
-    monkeypatch.setattr("renders.reconciliation.budget.read", read)
-    monkeypatch.setattr("renders.reconciliation.time.sleep", waits.append)
+    monkeypatch.setattr("renders.reports.reconciliation.budget.read", read)
+    monkeypatch.setattr("renders.reports.reconciliation.time.sleep", waits.append)
     return waits
 
 
@@ -361,7 +362,7 @@ def test_a_used_up_read_limit_is_waited_for(monkeypatch):
 
 def test_the_wait_for_the_read_limit_has_an_end(monkeypatch):
     clock = iter(range(0, 1_000, 25))
-    monkeypatch.setattr("renders.reconciliation.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("renders.reports.reconciliation.time.monotonic", lambda: float(next(clock)))
     waits = limited(monkeypatch, 1_000)
 
     with pytest.raises(Closed):
@@ -380,7 +381,7 @@ def test_a_pause_is_not_waited_for(monkeypatch):
 def test_every_read_is_taken_from_the_read_limit(monkeypatch):
     sent = []
     monkeypatch.setattr(
-        "renders.reconciliation.budget.read",
+        "renders.reports.reconciliation.budget.read",
         lambda workspace, ask: (sent.append(workspace), ask())[1],
     )
     accepted("job_1", workspace="default")

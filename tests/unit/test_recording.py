@@ -7,12 +7,13 @@ import pytest
 from django.db import DataError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
-from renders import recording, transitions
+from renders import transitions
 from renders.exceptions import OutcomeUnknown
+from renders.lifecycle import poll_results
+from renders.lifecycle.poll_results import Next, record, record_many
+from renders.lifecycle.steps import Step
 from renders.models import RenderEvent, RenderJob
-from renders.recording import Next, record, record_many
 from renders.states import Status
-from renders.steps import Step
 from tests.unit.fakes import done, goes
 from tests.unit.test_models import stored
 
@@ -25,9 +26,9 @@ NO_ANSWER = OutcomeUnknown("No answer.", code="no_answer")
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
     """No jitter, and nobody waits in the line."""
-    monkeypatch.setattr("renders.pacing.random.uniform", lambda low, high: high)
-    monkeypatch.setattr("renders.recording.timezone.now", lambda: NOW)
-    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [])
+    monkeypatch.setattr("renders.sume.timing.random.uniform", lambda low, high: high)
+    monkeypatch.setattr("renders.lifecycle.poll_results.timezone.now", lambda: NOW)
+    monkeypatch.setattr("renders.lifecycle.claims.next_in_line", lambda workspace: [])
 
 
 def submitted(**fields):
@@ -65,8 +66,8 @@ def test_a_new_word_of_sumes_is_a_line_of_the_timeline(write):
 @both
 def test_a_job_that_ended_is_finished_and_frees_its_place(write, monkeypatch):
     freed, following = [], Step("submit", stored().pk)
-    monkeypatch.setattr("renders.admission.freed", freed.append)
-    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [following])
+    monkeypatch.setattr("renders.limits.capacity.freed", freed.append)
+    monkeypatch.setattr("renders.lifecycle.claims.next_in_line", lambda workspace: [following])
     render = submitted()
 
     assert write([(render, done())]) == [
@@ -113,7 +114,7 @@ def test_a_cancel_without_an_answer_is_asked_for_again_after_each_read(write, mo
 
 @both
 def test_no_message_goes_out_for_a_cancel_that_cannot_be_sent(write, monkeypatch):
-    monkeypatch.setattr("renders.claims.cancels_left", lambda workspace: 0)
+    monkeypatch.setattr("renders.lifecycle.claims.cancels_left", lambda workspace: 0)
     wanted = submitted(cancel_requested_at=NOW)
 
     assert write([(wanted, goes(wait=3))]) == [Next(3)]
@@ -183,14 +184,14 @@ def test_a_wait_begins_with_the_answer_and_not_when_it_is_written_down():
 @pytest.mark.parametrize("what", ["learn", "cancel_if_asked"])
 def test_one_that_breaks_holds_up_no_other(monkeypatch, caplog, what):
     first, odd, last = (submitted(cancel_requested_at=NOW) for _ in range(3))
-    original = getattr(recording, what)
+    original = getattr(poll_results, what)
 
     def fail(render, *args):
         if render.pk == odd.pk:
             raise ValueError("odd")
         return original(render, *args)
 
-    monkeypatch.setattr(recording, what, fail)
+    monkeypatch.setattr(poll_results, what, fail)
 
     follows = record_many([(first, goes(wait=3)), (odd, goes(wait=3)), (last, goes(wait=3))])
 
@@ -226,7 +227,7 @@ def test_where_the_database_is_away_it_says_so(monkeypatch, error, where):
 
 def test_however_many_end_together_the_line_is_set_going_once(monkeypatch):
     following = Step("submit", stored(Status.PENDING).pk)
-    monkeypatch.setattr("renders.claims.next_in_line", lambda workspace: [following])
+    monkeypatch.setattr("renders.lifecycle.claims.next_in_line", lambda workspace: [following])
 
     follows = record_many([(submitted(), done()) for _ in range(3)])
 

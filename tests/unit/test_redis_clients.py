@@ -3,14 +3,14 @@
 import pytest
 import redis
 
-from renders import redis_clients
-from renders.redis_clients import connect
+from renders.coordination import clients
+from renders.coordination.clients import connect
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(redis_clients.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(clients.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -34,7 +34,7 @@ def test_one_that_does_not_answer_is_asked_once_in_a_while(monkeypatch, clock):
     client, calls = asked(monkeypatch, redis.TimeoutError("slow"))
     assert len(calls) == 1
 
-    clock[0] += redis_clients.REST_SECONDS
+    clock[0] += clients.REST_SECONDS
     with pytest.raises(redis.TimeoutError, match="slow"):
         client.get("a")
 

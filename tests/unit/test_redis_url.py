@@ -6,8 +6,8 @@ import pytest
 import redis
 from redis.sentinel import SentinelManagedSSLConnection
 
-from renders.redis_clients import Cluster, connect
-from renders.redis_url import RedisUrl, kind_of, read
+from renders.conf.redis_url import RedisUrl, kind_of, read
+from renders.coordination.clients import Cluster, connect
 
 SECRET = "s3cret"
 

@@ -7,10 +7,11 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from renders import batches, services, transitions
+from renders import services, transitions
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import Installation, RenderJob
-from renders.references import door
+from renders.services import bulk
+from renders.services.references import door
 from renders.states import CODE, UNSCOPED, Status
 from tests.unit.test_models import stored
 
@@ -254,7 +255,7 @@ def test_a_retry_of_an_original_that_was_deleted_by_hand_and_made_again_is_the_f
             first = services.retry_render(original)
             RenderJob.objects.filter(pk=original.pk).delete()
 
-    assert batches.retry_renders(RenderJob.objects.filter(pk__in=[original.pk, other.pk]), None)
+    assert bulk.retry_renders(RenderJob.objects.filter(pk__in=[original.pk, other.pk]), None)
     assert services.retry_once(original, None) == (first, False)
     assert original.retries.get() == first
     assert other.retries.count() == 1

@@ -6,10 +6,11 @@ from django.db.models import ProtectedError
 from django.test.utils import isolate_apps
 from django.utils import timezone
 
-from renders import removal, transitions
+from renders import transitions
+from renders.housekeeping import removal
+from renders.media.storage import storage
 from renders.models import RenderEvent, RenderJob
 from renders.states import SENDING, TERMINAL, Status
-from renders.storage import storage
 from tests.examples.shop.models import Order
 from tests.unit.over import files_in, over, pictured
 from tests.unit.test_models import stored

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from renders.replies import (
+from renders.states import Status
+from renders.sume.replies import (
     MAX_TEXT,
     ListedJob,
     clean_text,
@@ -22,7 +23,6 @@ from renders.replies import (
     read_result,
     read_status,
 )
-from renders.states import Status
 
 SIGNED = "https://media.example/a.png?X-Signature=s3cr3t&Expires=9"
 

@@ -4,8 +4,8 @@ import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from renders import log_context
-from renders.request_ids import RequestIds
+from renders.telemetry import log_context
+from renders.telemetry.request_ids import RequestIds
 
 
 def answered(**headers):

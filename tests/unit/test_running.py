@@ -12,11 +12,15 @@ from django.db import OperationalError
 from django.test import override_settings
 from django.utils import timezone
 
-from renders import backlog, crew, running, services, sweep, transitions
+from renders import services, transitions
+from renders.lifecycle import sweep
+from renders.lifecycle.steps import Step
 from renders.models import Gate, RenderJob
-from renders.running import Runner
+from renders.schedulers import runner as backlog
+from renders.schedulers import runner as running
+from renders.schedulers import step_pool
+from renders.schedulers.runner import Runner
 from renders.states import Sort, Status
-from renders.steps import Step
 from renders.testing import StandIn
 from tests.unit.test_models import stored
 
@@ -53,7 +57,7 @@ class AtOnce:
 
 @pytest.fixture(autouse=True)
 def sume(monkeypatch):
-    monkeypatch.setattr(crew, "Threads", AtOnce)
+    monkeypatch.setattr(step_pool, "Threads", AtOnce)
     # The steps share the connection of the test, and its transaction.
     monkeypatch.setattr(running, "close_old_connections", lambda: None)
     monkeypatch.setattr(AtOnce, "held_up", set())

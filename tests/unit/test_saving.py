@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import backlog, media, saving
 from renders.conf import conf
-from renders.connections import redis_client
-from renders.lease import Leases, Unshared
+from renders.coordination.connections import redis_client
+from renders.coordination.leases import Leases, Unshared
+from renders.lifecycle import media_saving
+from renders.lifecycle.steps import Step
+from renders.media import storing
 from renders.models import RenderJob
-from renders.steps import Step
+from renders.schedulers import runner
 from renders.sume.clients import sume
 from tests.unit.api.support import completed
 
@@ -20,7 +22,7 @@ def test_five_tries_span_about_ten_minutes(settings, monkeypatch, jitter, shorte
     settings.RENDERS = {}
     monkeypatch.setattr("random.uniform", lambda low, high: jitter)
 
-    minutes = sum(saving.wait_after(tries) for tries in range(1, media.TRIES)) / 60
+    minutes = sum(media_saving.wait_after(tries) for tries in range(1, storing.TRIES)) / 60
 
     assert shortest <= minutes <= longest
 
@@ -44,15 +46,15 @@ def test_what_kills_each_worker_is_given_up_and_the_render_goes_on(monkeypatch, 
         [found] = RenderJob.objects.get(pk=render.pk).artifacts
         return found
 
-    monkeypatch.setattr(media, "save", kill)
-    for tries in range(1, media.TRIES + 1):
+    monkeypatch.setattr(storing, "save", kill)
+    for tries in range(1, storing.TRIES + 1):
         with pytest.raises(Killed):
-            saving.save(render.pk, sume, leases)
+            media_saving.save(render.pk, sume, leases)
         RenderJob.objects.update(next_poll_at=render.created_at)  # as time does
         assert artifact()["begun"] == tries
 
-    assert saving.save(render.pk, sume, leases) == [Step("finish", render.pk)]
-    assert artifact()["failures"] == media.TRIES
+    assert media_saving.save(render.pk, sume, leases) == [Step("finish", render.pk)]
+    assert artifact()["failures"] == storing.TRIES
     assert artifact()["url"] and "begun" not in artifact()
     assert render.events.get(what="media not stored").detail.endswith("5 workers died over it.")
 
@@ -62,10 +64,10 @@ def test_a_try_whose_end_is_noted_is_not_taken_for_a_death(monkeypatch, django_u
     render = completed(django_user_model.objects.create_user("ann"), {"url": "https://a.example/0"})
 
     def fail(*args):
-        raise media.MediaError("no")
+        raise storing.MediaError("no")
 
-    monkeypatch.setattr(media, "save", fail)
-    [step] = saving.save(render.pk, sume, Leases(redis_client(), "test:"))
+    monkeypatch.setattr(storing, "save", fail)
+    [step] = media_saving.save(render.pk, sume, Leases(redis_client(), "test:"))
 
     assert step.do == "media" and step.after > 0
     assert RenderJob.objects.get(pk=render.pk).artifacts == [
@@ -85,7 +87,7 @@ def test_nobody_begins_a_download_again_while_it_may_still_be_under_way(
         {"url": "https://a.example/0?sig=1", "type": "image", "content_type": "image/png"},
     )
     seen = []
-    patience = backlog.LEFT_SECONDS if scheduler == "database" else conf.grace_seconds
+    patience = runner.LEFT_SECONDS if scheduler == "database" else conf.grace_seconds
 
     def look(*args):
         end = timezone.now() + timedelta(
@@ -94,10 +96,10 @@ def test_nobody_begins_a_download_again_while_it_may_still_be_under_way(
         seen.append(RenderJob.objects.unhandled_late(end, patience).exists())
         lost = end + timedelta(seconds=conf.LEASE_MARGIN_SECONDS + patience + 1)
         seen.append(RenderJob.objects.unhandled_late(lost, patience).exists())
-        raise media.MediaError("seen")
+        raise storing.MediaError("seen")
 
-    monkeypatch.setattr(media, "save", look)
+    monkeypatch.setattr(storing, "save", look)
 
-    saving.save(render.pk, sume, Unshared())
+    media_saving.save(render.pk, sume, Unshared())
 
     assert seen == [False, True]

@@ -14,8 +14,9 @@ from django.db import OperationalError as DatabaseAway
 from kombu.exceptions import OperationalError
 
 from project.celery import app
-from renders import scheduling, tasks
-from renders.steps import Step
+from renders import tasks
+from renders.lifecycle.steps import Step
+from renders.schedulers import dispatch
 from tests.unit.fakes import FakeLeases, FakeSet
 
 RENDER = uuid.UUID("12345678" + 24 * "0")
@@ -43,19 +44,19 @@ def sent(monkeypatch):
 
 @pytest.mark.parametrize("do", TASKS)
 def test_a_step_becomes_a_message_to_its_task(sent, do):
-    scheduling.follow([Step(do, RENDER)])
+    dispatch.follow([Step(do, RENDER)])
 
     assert sent == [(do, [str(RENDER)], {"countdown": None})]
 
 
 def test_a_poll_carries_its_wait_and_its_token(sent):
-    scheduling.follow([Step("poll", RENDER, 5.5, "token")])
+    dispatch.follow([Step("poll", RENDER, 5.5, "token")])
 
     assert sent == [("poll", [str(RENDER), "token"], {"countdown": 5.5})]
 
 
 def test_a_message_holds_ids_and_tokens_as_json(sent):
-    scheduling.follow([Step("submit", RENDER), Step("poll", RENDER, 1.0, "token")])
+    dispatch.follow([Step("submit", RENDER), Step("poll", RENDER, 1.0, "token")])
 
     assert json.loads(json.dumps([args for _, args, _ in sent])) == [
         [str(RENDER)],
@@ -64,13 +65,13 @@ def test_a_message_holds_ids_and_tokens_as_json(sent):
 
 
 def test_steps_are_sent_in_order(sent):
-    scheduling.follow(Step(do, RENDER) for do in TASKS)
+    dispatch.follow(Step(do, RENDER) for do in TASKS)
 
     assert [do for do, _, _ in sent] == list(TASKS)
 
 
 def test_no_steps_are_no_messages(sent):
-    scheduling.follow([])
+    dispatch.follow([])
 
     assert sent == []
 
@@ -88,7 +89,7 @@ def test_an_unreachable_broker_is_logged_and_asked_once(monkeypatch, caplog, err
     monkeypatch.setattr(tasks.submit_render, "apply_async", fail)
 
     with caplog.at_level(logging.WARNING):
-        scheduling.follow([Step("submit", RENDER)] * 5)
+        dispatch.follow([Step("submit", RENDER)] * 5)
 
     assert len(tries) == 1
     assert [record.getMessage() for record in caplog.records] == [
@@ -105,7 +106,7 @@ def test_a_fault_of_our_own_is_not_taken_for_an_outage(monkeypatch):
     monkeypatch.setattr(tasks.submit_render, "apply_async", fail)
 
     with pytest.raises(TypeError):
-        scheduling.follow([Step("submit", RENDER)])
+        dispatch.follow([Step("submit", RENDER)])
 
 
 @pytest.mark.parametrize(
@@ -153,8 +154,8 @@ def a_set(settings, monkeypatch):
     """The sorted set is the scheduler; Redis answers."""
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "sortedset"}
     polls, leases = FakeSet(), FakeLeases()
-    monkeypatch.setattr(scheduling, "polls", lambda: polls)
-    monkeypatch.setattr(scheduling, "poll_leases", lambda: leases)
+    monkeypatch.setattr(dispatch, "polls", lambda: polls)
+    monkeypatch.setattr(dispatch, "poll_leases", lambda: leases)
     return polls, leases
 
 
@@ -162,7 +163,7 @@ def test_with_the_sorted_set_polls_wait_there_and_the_rest_is_messages(sent, a_s
     polls, _ = a_set
     before = time.time()
 
-    scheduling.follow([Step("poll", RENDER, 5.0), Step("cancel", RENDER), Step("finish", RENDER)])
+    dispatch.follow([Step("poll", RENDER, 5.0), Step("cancel", RENDER), Step("finish", RENDER)])
 
     assert before + 5 <= polls.due[RENDER] <= time.time() + 5
     assert [do for do, _, _ in sent] == ["cancel", "finish"]
@@ -172,7 +173,7 @@ def test_a_chain_of_messages_that_ends_in_the_set_leaves_no_lease_behind(sent, a
     polls, leases = a_set
     token = leases.acquire(str(RENDER), 60)
 
-    scheduling.follow([Step("poll", RENDER, 5.0, token)])
+    dispatch.follow([Step("poll", RENDER, 5.0, token)])
 
     assert RENDER in polls.due
     assert leases.tokens == {}
@@ -182,7 +183,7 @@ def test_a_chain_of_messages_that_ends_in_the_set_leaves_no_lease_behind(sent, a
 def test_without_polls_the_set_is_not_asked(sent, a_set):
     polls, _ = a_set
 
-    scheduling.follow([Step("finish", RENDER)])
+    dispatch.follow([Step("finish", RENDER)])
 
     assert polls.calls == 0
 
@@ -192,7 +193,7 @@ def test_a_set_that_cannot_be_reached_holds_up_no_message(sent, a_set, caplog):
     polls.away = True
 
     with caplog.at_level(logging.WARNING):
-        scheduling.follow([Step("poll", RENDER), Step("poll", RENDER), Step("finish", RENDER)])
+        dispatch.follow([Step("poll", RENDER), Step("poll", RENDER), Step("finish", RENDER)])
 
     assert [do for do, _, _ in sent] == ["finish"]
     assert caplog.messages == ["Redis unreachable (ConnectionError): 2 polls wait for the sweep."]
@@ -223,8 +224,8 @@ def by_the_table(settings, monkeypatch, sent, no_redis):
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
 
     def use(connection, number=2):
-        monkeypatch.setattr(scheduling, "connection", connection)
-        scheduling.follow([Step("submit", RENDER)] * number)
+        monkeypatch.setattr(dispatch, "connection", connection)
+        dispatch.follow([Step("submit", RENDER)] * number)
         assert sent == []
         return connection.told
 
@@ -271,8 +272,8 @@ def ticks_sent(monkeypatch):
 
 
 def test_a_tick_carries_its_chain_its_wait_and_its_token(ticks_sent):
-    scheduling.tick_again("0")
-    scheduling.tick_again("1", 0.5, "w1")
+    dispatch.tick_again("0")
+    dispatch.tick_again("1", 0.5, "w1")
 
     assert ticks_sent == [(["0"], {"countdown": None}), (["1", "w1"], {"countdown": 0.5})]
 
@@ -284,6 +285,6 @@ def test_a_tick_that_the_broker_does_not_take_waits_for_the_sweep(monkeypatch, c
     monkeypatch.setattr(tasks.poll_due, "apply_async", fail)
 
     with caplog.at_level(logging.WARNING):
-        scheduling.tick_again("0")
+        dispatch.tick_again("0")
 
     assert caplog.messages == ["Broker unreachable (OperationalError): no tick until the sweep."]

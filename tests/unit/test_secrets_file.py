@@ -7,8 +7,8 @@ import traceback
 
 import pytest
 
-from renders import secrets_file
-from renders.secrets_file import SecretsFile
+from renders.conf import secrets_file
+from renders.conf.secrets_file import SecretsFile
 
 OLD, NEW = "sk-canary-old-key", "sk-canary-new-key"
 

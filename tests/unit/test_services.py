@@ -7,11 +7,12 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from renders import references, services, transitions
+from renders import services, transitions
 from renders.exceptions import InvalidRender
+from renders.lifecycle.steps import Step
 from renders.models import RenderEvent, RenderJob
+from renders.services import references
 from renders.states import Kind, Status
-from renders.steps import Step
 from tests.unit.test_models import NOW, stored
 
 
@@ -400,7 +401,7 @@ def test_with_the_broker_down_the_render_is_stored_and_a_warning_logged(
         render = services.create_render("a fox")
 
     assert RenderJob.objects.get() == render
-    [record] = [record for record in caplog.records if record.name == "renders.scheduling"]
+    [record] = [record for record in caplog.records if record.name == "renders.schedulers.dispatch"]
     assert record.levelname == "WARNING"
     assert record.getMessage() == (
         f"Broker unreachable (OperationalError): submit of render {render.pk} waits for the sweep."
@@ -412,7 +413,10 @@ def test_with_the_broker_down_many_renders_cost_one_attempt(committed, no_broker
         services.create_renders([{"prompt": "a fox"} for _ in range(100)])
 
     assert RenderJob.objects.count() == 100
-    assert len([record for record in caplog.records if record.name == "renders.scheduling"]) == 1
+    assert (
+        len([record for record in caplog.records if record.name == "renders.schedulers.dispatch"])
+        == 1
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -420,7 +424,7 @@ def test_a_scheduler_that_raises_does_not_undo_the_render(monkeypatch, caplog):
     def fail(steps):
         raise RuntimeError("no scheduler")
 
-    monkeypatch.setattr("renders.scheduling.follow", fail)
+    monkeypatch.setattr("renders.schedulers.dispatch.follow", fail)
 
     with caplog.at_level(logging.ERROR):
         render = services.create_render("a fox")

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from renders import sheets
-from renders.layouts import Layout, Unreadable, decode, layout_of
-from renders.sheets import read
+from renders.services import import_files
+from renders.services.import_files import Layout, Unreadable, decode, layout_of, read
 
 COMMON = {"kind": "image", "model": "sume/auto", "priority": 0, "params": {}}
 
@@ -154,7 +153,7 @@ def test_a_reference_twice_is_a_fault():
 
 
 def test_more_than_the_limit_is_a_fault(monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_RENDERS", 2)
+    monkeypatch.setattr(import_files, "MAX_RENDERS", 2)
 
     assert faults("a\n\nb\nc\nd", Layout.LINES) == [
         "Line 4: More than 2 renders; add the rest afterwards."

@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from renders import spending, standing, workspaces
+from renders.conf import workspaces
+from renders.limits import spending
+from renders.limits.spending import Funds
 from renders.models import RenderJob
-from renders.spending import Funds
+from renders.reports import standing
 from renders.states import Status
 from tests.unit.test_querysets import stored
 
@@ -96,7 +98,7 @@ def test_without_a_budget_nothing_is_even_asked(acme, django_assert_num_queries)
 
 def test_a_quick_look_is_kept_for_a_moment_and_an_exact_one_sees_all(acme, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("renders.spending.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("renders.limits.spending.time.monotonic", lambda: clock[0])
     limits = acme()
     assert spending.closed(limits, NOW) is None
     ended(1_000_000)
@@ -109,7 +111,7 @@ def test_a_quick_look_is_kept_for_a_moment_and_an_exact_one_sees_all(acme, monke
 
 def test_what_ended_long_ago_is_added_up_again_within_seconds(acme, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("renders.spending.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("renders.limits.spending.time.monotonic", lambda: clock[0])
     row = ended(1_000, at=NOW - timedelta(days=3))
     assert spending.spent(acme(), NOW) == 1_000
 

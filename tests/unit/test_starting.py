@@ -11,8 +11,8 @@ from django.core.checks import Error, Info, Warning
 from django.core.exceptions import ImproperlyConfigured
 
 from renders import tasks
-from renders.destination import say_where_renders_go
-from renders.starting import WHAT_TO_DO, refuse_unsafe_settings
+from renders.checks.startup import WHAT_TO_DO, refuse_unsafe_settings
+from renders.conf.destination import say_where_renders_go
 
 SUME = "https://api.sume.com"
 STAND_IN = "http://127.0.0.1:8999"
@@ -25,7 +25,7 @@ def found(monkeypatch, settings):
     """What the checks find."""
     settings.DEBUG = False
     found = [Warning("Slow.", hint="Run.", id="x.W1"), Info("By the way.", id="x.I1")]
-    monkeypatch.setattr("renders.starting.run_checks", lambda: found)
+    monkeypatch.setattr("renders.checks.startup.run_checks", lambda: found)
     return found
 
 
@@ -136,7 +136,7 @@ def test_the_hosts_of_all_workspaces_are_told_in_one_line(settings, caplog):
 
 
 def test_where_lines_of_information_are_not_logged_it_is_told_all_the_same(settings, caplog):
-    caplog.set_level(logging.WARNING, logger="renders.destination")
+    caplog.set_level(logging.WARNING, logger="renders.conf.destination")
     settings.RENDERS = {"BASE_URL": SUME, "API_KEY": "sk"}
 
     say_where_renders_go()

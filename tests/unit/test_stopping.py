@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from renders.stopping import SIGNALS, Stopping
+from renders.management.stopping import SIGNALS, Stopping
 
 each = pytest.mark.parametrize("number", SIGNALS)
 

@@ -5,17 +5,8 @@ from types import SimpleNamespace
 import pytest
 from django.utils import timezone
 
-from renders import (
-    attention,
-    claims,
-    counting,
-    gate,
-    loads,
-    services,
-    submission,
-    transitions,
-    workspaces,
-)
+from renders import services, transitions
+from renders.conf import workspaces
 from renders.exceptions import (
     KeyTaken,
     NotFound,
@@ -23,10 +14,14 @@ from renders.exceptions import (
     Rejected,
     Unreachable,
 )
+from renders.lifecycle import claims, submission
+from renders.lifecycle.steps import Step
+from renders.limits import capacity, gate
 from renders.models import Gate, RenderJob
-from renders.replies import Accepted
+from renders.reports import attention
 from renders.states import OUTCOME_UNKNOWN, Sort, Status
-from renders.steps import Step
+from renders.sume.replies import Accepted
+from renders.telemetry import metrics
 from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.django_db
@@ -226,7 +221,7 @@ def test_what_never_left_is_unsent_and_takes_no_place(render):
 
     assert (render.status, render.outcome_unknown_at) == (Status.PENDING, None)
     limits, now = workspaces.get("default"), timezone.now()
-    assert loads.load(limits, now).unsure == loads.in_flight("default", now) == 0
+    assert capacity.load(limits, now).unsure == capacity.in_flight("default", now) == 0
     assert services.cancel_render(render)
     assert (render.status, render.cost_usd_micros) == (Status.CANCELED, 0)
 
@@ -260,7 +255,7 @@ def test_an_accepted_job_is_noted_before_it_is_counted(monkeypatch):
     def fail(*args, **labels):
         raise OSError("the file of keys is on a disk that is gone")
 
-    monkeypatch.setattr(counting, "count", fail)
+    monkeypatch.setattr(metrics, "count", fail)
     with pytest.raises(OSError, match="gone"):
         submission.submit(render.pk, lambda workspace: client)
 

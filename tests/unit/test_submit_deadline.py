@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from renders import gate, services, submit_deadline
+from renders import services
 from renders.exceptions import BackOff, Paused
+from renders.lifecycle.sweep import sweep
+from renders.limits import gate, submit_deadline
 from renders.models import Gate, RenderJob
 from renders.states import Sort, Status
-from renders.sweep import sweep
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 11, 2, tzinfo=UTC)

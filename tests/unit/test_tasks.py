@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import pruning, tasks, ticks
+from renders import tasks
+from renders.housekeeping import pruning
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
+from renders.schedulers import ticks
 from renders.services import create_render
-from renders.steps import Step
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from renders.threads import Threads
+from renders.schedulers.step_pool import Threads
 
 
 def collected(threads, number):

@@ -7,7 +7,7 @@ import zlib
 import pytest
 from PIL import Image
 
-from renders import thumbnails
+from renders.media import thumbnails
 
 
 def encoded(image, kind="PNG", **options):

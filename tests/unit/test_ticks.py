@@ -5,7 +5,7 @@ import logging
 import pytest
 from django.db import OperationalError
 
-from renders import ticks
+from renders.schedulers import ticks
 from tests.unit.fakes import FakeLeases
 
 CHAIN = "0"

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from renders.models import RenderJob
-from renders.titles import title_of, with_openings
+from renders.presentation.titles import title_of, with_openings
 
 pytestmark = pytest.mark.django_db
 MARA = {"avatar_handle": "mara"}

@@ -5,8 +5,8 @@ import ssl
 
 import pytest
 
-from renders import transport
-from renders.transport import Connections
+from renders.sume import http
+from renders.sume.http import Connections
 
 HEADERS = {"Accept": "application/json"}
 
@@ -38,7 +38,7 @@ class FakePool:
 @pytest.fixture(autouse=True)
 def pools(monkeypatch):
     monkeypatch.setattr(FakePool, "made", [])
-    monkeypatch.setattr(transport, "POOLS", {"http": FakePool, "https": FakePool})
+    monkeypatch.setattr(http, "POOLS", {"http": FakePool, "https": FakePool})
     return FakePool.made
 
 

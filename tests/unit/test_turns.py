@@ -3,8 +3,9 @@
 import pytest
 from django.utils import timezone
 
-from renders import batches, services, transitions
+from renders import services, transitions
 from renders.models import RenderJob
+from renders.services import bulk
 from renders.states import Status
 
 pytestmark = pytest.mark.django_db
@@ -88,11 +89,11 @@ def test_what_was_deleted_since_gives_nobody_an_advantage(users):
 def test_what_was_held_returns_as_if_it_were_new(users):
     ada, bob, _ = users
     add(5, ada)
-    batches.hold_renders(RENDERS.all())
+    bulk.hold_renders(RENDERS.all())
     add(20, bob)
     send(10)
 
-    batches.release_renders(RENDERS.all())
+    bulk.release_renders(RENDERS.all())
 
     assert send(4) in (["bob", "ada"] * 2, ["ada", "bob"] * 2)
 
@@ -100,7 +101,7 @@ def test_what_was_held_returns_as_if_it_were_new(users):
 def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkeypatch):
     ada, bob, _ = users
     add(20, ada)
-    batches.hold_renders(RENDERS.filter(pk__in=RENDERS.due(timezone.now()).pks(1)))
+    bulk.hold_renders(RENDERS.filter(pk__in=RENDERS.due(timezone.now()).pks(1)))
     unhold = transitions.unhold_many
 
     def both_have_chosen_it(pks, now):
@@ -109,7 +110,7 @@ def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkey
         return unhold(pks, now)
 
     monkeypatch.setattr(transitions, "unhold_many", both_have_chosen_it)
-    batches.release_renders(RENDERS.all())
+    bulk.release_renders(RENDERS.all())
     add(1, bob)
 
     assert "bob" in send(3)
@@ -120,8 +121,8 @@ def test_what_returns_at_once_takes_turns_with_the_others(users):
     add(5, ada)
     add(5, bob)
     theirs = RENDERS.filter(created_by=ada)
-    batches.hold_renders(theirs)
-    batches.release_renders(theirs)
+    bulk.hold_renders(theirs)
+    bulk.release_renders(theirs)
 
     assert sorted(send(4)) == ["ada", "ada", "bob", "bob"]
 

@@ -6,14 +6,14 @@ import math
 import pytest
 
 from renders.exceptions import InvalidRender
-from renders.states import Kind
-from renders.validation import (
+from renders.services.validation import (
     MAX_DEPTH,
     MAX_PARAMS_BYTES,
     clean_params,
     clean_request,
     request_errors,
 )
+from renders.states import Kind
 
 
 def nested(levels):

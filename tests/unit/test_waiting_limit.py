@@ -4,10 +4,11 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from renders import batches, services, waiting_limit
+from renders import services
 from renders.exceptions import InvalidRender, LineFull, TooManyAtOnce
 from renders.models import RenderJob
-from renders.references import door
+from renders.services import bulk, permissions
+from renders.services.references import door
 from renders.states import CODE, Status
 from tests.unit.test_models import stored
 
@@ -138,7 +139,7 @@ def test_without_a_limit_nothing_is_counted(ann, settings, django_assert_num_que
     settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 0}
 
     with django_assert_num_queries(0):
-        waiting_limit.check(ann, 5)
+        permissions.check(ann, 5)
 
 
 # --- What was asked for before ------------------------------------------------------------
@@ -200,8 +201,8 @@ def test_many_retries_that_do_not_fit_are_left_and_the_words_say_why(full):
     for _ in range(2):
         stored(Status.FAILED, created_by=full)
 
-    tally = batches.retry_renders(RenderJob.objects.all(), full)
+    tally = bulk.retry_renders(RenderJob.objects.all(), full)
 
     assert (tally.done, tally.unreached) == (0, 2)
     assert tally.refused == FULL.replace("1 more does", "2 more do")
-    assert batches.retry_renders(RenderJob.objects.all(), None).done == 2
+    assert bulk.retry_renders(RenderJob.objects.all(), None).done == 2

@@ -13,10 +13,11 @@ from django.http.request import UnreadablePostError
 from django.test import Client
 from django.utils import timezone
 
-from renders import webhooks, workspaces
+from renders.conf import workspaces
+from renders.lifecycle.steps import Step
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import Status
-from renders.steps import Step
+from renders.views import webhooks
 from tests.unit.test_models import stored
 
 URL = "/webhooks/sume/"
@@ -102,7 +103,7 @@ REFUSED = {
 def clock(monkeypatch):
     """It is `NOW`."""
     now = datetime.fromtimestamp(int(NOW), UTC)
-    monkeypatch.setattr("renders.webhooks.timezone.now", lambda: now)
+    monkeypatch.setattr("renders.views.webhooks.timezone.now", lambda: now)
 
 
 @pytest.mark.parametrize(("headers", "reason"), REFUSED.values(), ids=REFUSED)
@@ -277,7 +278,7 @@ def test_where_the_database_is_away_sume_may_send_it_again(monkeypatch):
     def fail(*args, **kwargs):
         raise OperationalError("gone: password=canary")
 
-    monkeypatch.setattr("renders.announcements.take", fail)
+    monkeypatch.setattr("renders.services.webhook_events.take", fail)
 
     answer = send()
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from django import forms
 from django.contrib.staticfiles import finders
 
-from renders.forms import ParamsField
-from renders.kinds import HELP
+from renders.presentation.forms import ParamsField
+from renders.presentation.widgets import HELP, JsonEditor, KindChoice
 from renders.states import Kind
-from renders.widgets import JsonEditor, KindChoice
 
 
 class Params(forms.Form):

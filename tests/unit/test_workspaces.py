@@ -8,10 +8,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.workspaces import workspaces_in
-from renders import workspaces
-from renders.conf import conf
+from renders.conf import conf, workspaces
+from renders.conf.secrets_file import secrets_file
 from renders.exceptions import UnknownWorkspace
-from renders.secrets_file import secrets_file
 from renders.sume import clients
 from renders.sume.clients import sume
 

@@ -10,10 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.text import Text
 
 from renders.demo.exceptions import DemoError, Interrupted
-from renders.demo.signals import StopRequests
 from renders.demo.stack import Site, Stack
 from renders.demo.state import StateFolder
-from renders.demo.terminal import console_on
+from renders.management.stopping import StopRequests
+from renders.management.terminal import console_on
 
 PROMPTS = [
     "A red fox asleep in fresh snow at dawn",

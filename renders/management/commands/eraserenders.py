@@ -5,11 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from renders import batches, erasing
-from renders.erasing import Erased, NotOver
+from renders.housekeeping import erasing
+from renders.housekeeping.erasing import Erased, NotOver
 from renders.management import arguments
-from renders.management.bars import bar_on
-from renders.stopping import Stopping
+from renders.management.stopping import Stopping
+from renders.management.terminal import bar_on
+from renders.services import bulk
 
 NOT_ALL = 1
 USAGE = 2
@@ -79,7 +80,7 @@ class Command(BaseCommand):
                 f"Nothing was erased: {_renders_are(count)} not over. Wait for the end, or "
                 "ask for a cancel with --cancel."
             )
-        while batches.cancel_renders(erasing.open_renders(user)).unreached:
+        while bulk.cancel_renders(erasing.open_renders(user)).unreached:
             pass
         left = erasing.open_renders(user).count()
         raise CommandError(

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from renders import exporting
+from renders.housekeeping import exporting
 from renders.management import arguments
-from renders.management.bars import bar_on
+from renders.management.terminal import bar_on
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
 from renders.states import Kind, Status

@@ -7,16 +7,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import close_old_connections
 
-from renders import destination, scheduling
-from renders.conf import conf
-from renders.connections import poll_leases, polls
-from renders.due import SetQueue
+from renders.conf import conf, destination
+from renders.coordination.connections import poll_leases, polls
 from renders.management import arguments
-from renders.outages import DATABASE_FAILS, in_words
-from renders.pulse import POLLRENDERS, Pulse
-from renders.reader import Reader
-from renders.stopping import Stopping
+from renders.management.stopping import Stopping
+from renders.models.outages import DATABASE_FAILS, in_words
+from renders.schedulers import dispatch
+from renders.schedulers.queues import SetQueue
+from renders.schedulers.reader import Reader
 from renders.sume.clients import sume
+from renders.telemetry.heartbeats import POLLRENDERS, Pulse
 
 logger = logging.getLogger(__name__)
 TURN_SECONDS = 0.1
@@ -43,9 +43,7 @@ class Command(BaseCommand):
             )
         destination.say_where_renders_go()
         slots = arguments.use_slots(slots)
-        reader = Reader(
-            SetQueue(polls(), poll_leases()), sume, slots=slots, follow=scheduling.follow
-        )
+        reader = Reader(SetQueue(polls(), poll_leases()), sume, slots=slots, follow=dispatch.follow)
         pulse = Pulse(POLLRENDERS)
         with Stopping(
             lambda: self._say(f"Ending after {reader.busy} reads. Ctrl-C: at once.")

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from renders.conf import conf
+from renders.housekeeping.policy import Ages
+from renders.housekeeping.pruning import Pruning, Tally, foresee
 from renders.management import arguments
-from renders.management.bars import bar_on
-from renders.pruning import Pruning, Tally, foresee
-from renders.retention import Ages
-from renders.stopping import Stopping
+from renders.management.stopping import Stopping
+from renders.management.terminal import bar_on
 
 STORAGE = 1
 STOPPED = 130

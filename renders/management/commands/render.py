@@ -14,17 +14,23 @@ from django.db import DatabaseError
 from django.urls import NoReverseMatch, reverse
 from rich.text import Text
 
-from renders.bodies import FIELDS, SHAPES, needs_prompt
-from renders.demo.board import board_on
-from renders.demo.following import PATIENCE_SECONDS, End, Following, did_as_asked
-from renders.demo.summary import outcome, total_cost
-from renders.demo.terminal import console_on, exit_on_sigterm, one_line
 from renders.exceptions import InvalidRender
+from renders.management.follow import (
+    PATIENCE_SECONDS,
+    End,
+    Following,
+    board_on,
+    did_as_asked,
+    outcome,
+    total_cost,
+)
+from renders.management.terminal import console_on, exit_on_sigterm, one_line
 from renders.models import RenderJob
+from renders.presentation.titles import title_of
 from renders.services import create_renders
+from renders.services.validation import SAY_WHAT, parse_json
 from renders.states import Kind
-from renders.titles import title_of
-from renders.validation import SAY_WHAT, parse_json
+from renders.sume.bodies import FIELDS, SHAPES, needs_prompt
 
 HANDLE = "avatar_handle"
 NOT_AS_ASKED = 1

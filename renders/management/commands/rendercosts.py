@@ -9,11 +9,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from renders import costing
-from renders.costing import COUNTS, GROUPS, Line
-from renders.demo.terminal import console_on, one_line
-from renders.exporting import cell, dollars
+from renders.housekeeping.exporting import cell, dollars
 from renders.management import arguments
+from renders.management.terminal import console_on, one_line
+from renders.reports import costs
+from renders.reports.costs import COUNTS, GROUPS, Line
 
 WIDE = 1_000
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=["table", "csv", "json"], default="table")
 
     def handle(self, *args: Any, by: list[str], **options: Any) -> None:
-        lines = costing.lines(costing.ended(options["since"], options["until"]), by)
+        lines = costs.lines(costs.ended(options["since"], options["until"]), by)
         if options["format"] == "csv":
             self._csv(by, lines)
         elif options["format"] == "json":
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         table = Table(
             box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_footer=len(lines) > 1
         )
-        whole = costing.total(lines)
+        whole = costs.total(lines)
         for place, name in enumerate(by):
             table.add_column(name, footer="total" if place == 0 else "")
         for name in COUNTS:
@@ -81,7 +81,7 @@ class Command(BaseCommand):
                 "clear answer. Your Sume account knows.",
                 soft_wrap=True,
             )
-        if running := costing.running():
+        if running := costs.running():
             console.print(
                 f"At Sume, or may be: {running:,}. They count when they have ended.",
                 soft_wrap=True,

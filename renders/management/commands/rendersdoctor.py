@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from renders.demo.terminal import console_on
 from renders.health import doctor
 from renders.management import arguments, checkup
+from renders.management.terminal import console_on
 
 
 class Command(BaseCommand):

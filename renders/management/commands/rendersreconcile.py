@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 from rich.text import Text
 
-from renders import reconciliation, standing, workspaces
-from renders.demo.terminal import console_on, one_line
+from renders.conf import workspaces
 from renders.exceptions import (
     BackOff,
     Closed,
@@ -21,9 +20,10 @@ from renders.exceptions import (
 )
 from renders.health.work import counted
 from renders.management import arguments
-from renders.management.bars import bar_on
+from renders.management.terminal import bar_on, console_on, one_line
 from renders.models import RenderJob
-from renders.reconciliation import Check, Comparison
+from renders.reports import reconciliation, standing
+from renders.reports.reconciliation import Check, Comparison
 from renders.sume.clients import sume
 
 DIFFERS = 1

@@ -6,13 +6,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from renders import destination, pruning
-from renders.conf import conf
-from renders.daily import Daily
-from renders.listening import Listener
+from renders.conf import conf, destination
+from renders.housekeeping import pruning
 from renders.management import arguments
-from renders.running import Runner
-from renders.stopping import Stopping
+from renders.management.stopping import Stopping
+from renders.schedulers.daily import Daily
+from renders.schedulers.notifications import Listener
+from renders.schedulers.runner import Runner
 from renders.sume.clients import sume
 
 

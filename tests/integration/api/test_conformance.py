@@ -19,8 +19,8 @@ from schemathesis.transport.wsgi import WSGITransport
 
 from renders import transitions
 from renders.api import reading
-from renders.api.examples import RENDER_ID
 from renders.api.listing import cursor_of
+from renders.api.schemas import RENDER_ID
 from renders.models import ApiToken, RenderJob
 from renders.services import create_render
 from renders.states import Kind

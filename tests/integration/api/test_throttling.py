@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from renders.api import throttling
-from renders.connections import redis_client
+from renders.coordination.connections import redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.models import ApiToken
 

@@ -4,7 +4,7 @@ import json
 import os
 
 from renders import celery_settings
-from renders.hiding import Hidden
+from renders.redaction import Hidden
 
 DEBUG = False
 SECRET_KEY = os.environ.get("STUDIO_SECRET_KEY", "the-key-of-the-studio-in-tests-1234567890")
@@ -70,7 +70,7 @@ RENDERS = {
     "REDIS_URL": Hidden(os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")),
 }
 # Of addresses that hold a password, error pages and mails show nothing.
-DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.reporting.ErrorFilter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.telemetry.error_filter.ErrorFilter"
 
 BROKER = os.environ.get("STUDIO_BROKER", "amqp://guest:guest@127.0.0.1//")
 

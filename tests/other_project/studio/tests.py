@@ -12,7 +12,7 @@ from django.test import TestCase, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from renders.celery_app import name_of, value_of
+from renders.checks.celery import name_of, value_of
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.testing import StandIn

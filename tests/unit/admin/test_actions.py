@@ -7,9 +7,9 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
-from renders import batches, services, transitions
+from renders import services, transitions
 from renders.models import RenderJob
-from renders.services import cancel_render, create_render, create_renders
+from renders.services import bulk, cancel_render, create_render, create_renders
 from renders.states import OUTCOME_UNKNOWN, Status
 from tests.unit.admin.test_jobs import ADD, LIST, ann, sent, site, staff
 
@@ -55,7 +55,7 @@ def test_cancel_asks_and_claims_no_more(site, ann):
 
 
 def test_all_pages_of_a_filtered_list_are_meant_and_no_other(site, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 50)
+    monkeypatch.setattr(bulk, "BATCH", 50)
     create_renders([{"prompt": f"fox {number}"} for number in range(120)])
     first = RENDERS.first()
     other = create_render("a hen", kind="video")
@@ -75,8 +75,8 @@ def test_all_pages_of_a_filtered_list_are_meant_and_no_other(site, monkeypatch):
 
 
 def test_when_time_is_up_the_rest_is_named_and_taken_up_by_the_next_try(site, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 2)
-    monkeypatch.setattr(batches, "PATIENCE_SECONDS", -1)
+    monkeypatch.setattr(bulk, "BATCH", 2)
+    monkeypatch.setattr(bulk, "PATIENCE_SECONDS", -1)
     rows = create_renders([{"prompt": "a fox"}] * 3)
     html = act(site, "cancel", *rows).text
 
@@ -117,11 +117,11 @@ def test_asking_retries_nothing(site):
 
 def test_a_retry_that_is_sent_twice_makes_one_set(site):
     rows = create_renders([{"prompt": "a fox"}] * 3)
-    batches.cancel_renders(RENDERS.all())
+    bulk.cancel_renders(RENDERS.all())
     asked = act(site, "retry", rows[0], select_across="1")
     resend(site, asked, rows[0], select_across="1")
     # Meanwhile the new ones have ended as well; the old page means the old ones.
-    batches.cancel_renders(RENDERS.all())
+    bulk.cancel_renders(RENDERS.all())
     html = resend(site, asked, rows[0], select_across="1").text
 
     assert RENDERS.count() == 6
@@ -224,7 +224,7 @@ def test_an_action_is_hidden_and_refused_without_its_permission(client, django_u
     staff(client, django_user_model, "view", *(set(NEEDED.values()) - {NEEDED[action]}))
     row = create_render("A")
     if action == "release":
-        batches.hold_renders(RENDERS.all())
+        bulk.hold_renders(RENDERS.all())
     before = RENDERS.values().get()
     html = client.get(LIST).text
 

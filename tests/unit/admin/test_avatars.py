@@ -82,8 +82,8 @@ def test_each_permission_allows_its_own(client, log_in, mara):
 def test_where_there_are_several_workspaces_one_is_chosen(
     admin_client, mara, settings, monkeypatch
 ):
-    monkeypatch.setattr("renders.workspaces.several", lambda: True)
-    monkeypatch.setattr("renders.workspaces.names", lambda: ["default", "acme"])
+    monkeypatch.setattr("renders.conf.workspaces.several", lambda: True)
+    monkeypatch.setattr("renders.conf.workspaces.names", lambda: ["default", "acme"])
     assert "Workspace" in admin_client.get(LIST).text
     response = admin_client.post(f"{LIST}add/", {"handle": "mara", "workspace": "acme"})
 

@@ -9,12 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import resolve
 from django.utils import timezone
 
-from renders import drafts, services
+from renders import services
 from renders.admin import bulk
-from renders.layouts import Layout
+from renders.lifecycle.steps import Step
 from renders.models import Draft, RenderEvent, RenderJob
-from renders.references import door
-from renders.steps import Step
+from renders.services import drafts
+from renders.services.import_files import Layout
+from renders.services.references import door
 from tests.unit.admin.test_jobs import LIST, site, staff
 
 __all__ = ["site"]
@@ -375,7 +376,9 @@ def test_a_list_that_does_not_fit_now_is_kept_and_can_be_added_later(
     waiting = services.create_render("older", user=sam)
     draft = kept(sam, "a fox\na hen")
     page = f"{PAGE}{draft.token}/"
-    staff_as_limited = mock.patch("renders.access.may_exceed_waiting_limit", return_value=False)
+    staff_as_limited = mock.patch(
+        "renders.services.permissions.may_exceed_waiting_limit", return_value=False
+    )
     with staff_as_limited:
         refused = client.post(page)
 

@@ -6,8 +6,9 @@ import pytest
 from django.contrib import admin
 from django.utils import timezone
 
-from renders import attention, transitions
+from renders import transitions
 from renders.models import RenderJob
+from renders.reports import attention
 from renders.services import cancel_render, create_render
 from renders.states import Status
 from renders.templatetags import render_facts as facts

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from renders import transitions
 from renders.admin import filters
-from renders.attention import Reason
 from renders.models import RenderJob
+from renders.reports.attention import Reason
 from renders.services import create_render
 from renders.states import Kind, Status
 

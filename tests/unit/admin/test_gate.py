@@ -7,12 +7,13 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
-from renders import gate, services, spending, transitions
+from renders import services, transitions
 from renders.exceptions import Paused
 from renders.health import work
+from renders.lifecycle.steps import Step
+from renders.limits import gate, spending
 from renders.models import Gate, RenderJob
 from renders.states import Sort
-from renders.steps import Step
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/renders/gate/"

@@ -13,9 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
 
-from renders import kind_fields, services, transitions
-from renders.kinds import EXAMPLES, HELP
+from renders import services, transitions
 from renders.models import RenderEvent, RenderJob
+from renders.presentation import kind_fields
+from renders.presentation.widgets import EXAMPLES, HELP
 from renders.services import create_render
 from renders.states import Kind, Status
 
@@ -68,7 +69,7 @@ def test_the_field_for_a_priority_is_shown_to_those_who_may_give_one(client, dja
     staff(client, django_user_model, "add")
     assert 'name="priority"' in client.get(ADD).text
 
-    with mock.patch("renders.access.may_prioritize", return_value=False):
+    with mock.patch("renders.services.permissions.may_prioritize", return_value=False):
         shown = client.get(ADD)
         data = {"token": shown.context["adminform"].form["token"].value(), "kind": "image"}
         data |= {"prompt": "A boat", "model": "sume/auto", "params": "{}", "priority": "5"}
@@ -94,7 +95,7 @@ def test_adding_goes_through_the_services(site, admin_user):
 
 def test_a_render_is_sent_after_the_commit(site, django_capture_on_commit_callbacks):
     with (
-        mock.patch("renders.scheduling._send", return_value=True) as send,
+        mock.patch("renders.schedulers.dispatch._send", return_value=True) as send,
         django_capture_on_commit_callbacks(execute=True),
     ):
         site.post(ADD, filled(site))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from renders.admin import listing
+from renders.admin import jobs
 from renders.models import RenderJob
 from renders.services import create_render, create_renders
 
@@ -32,7 +32,7 @@ def dates(page):
 
 
 def test_counting_ends_where_nobody_reads_on(admin_client, monkeypatch):
-    monkeypatch.setattr(listing, "MOST_COUNTED", 3)
+    monkeypatch.setattr(jobs, "MOST_COUNTED", 3)
     create_renders([{"prompt": "A boat"}] * 3)
     assert "3 render jobs" in page_of(admin_client)
 
@@ -44,7 +44,7 @@ def test_counting_ends_where_nobody_reads_on(admin_client, monkeypatch):
 
 
 def test_a_count_with_thousands_is_read_easily():
-    assert str(listing.AtLeast(10_000)) == "10,000+"
+    assert str(jobs.AtLeast(10_000)) == "10,000+"
 
 
 def test_the_line_of_dates_goes_from_years_to_days(admin_client):

@@ -9,10 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from renders import gate, transitions
-from renders.admin import summary
+from renders import transitions
 from renders.exceptions import Paused
+from renders.limits import gate
 from renders.models import Gate, RenderJob
+from renders.reports import summary
 from renders.services import create_render
 from renders.states import Sort, Status
 

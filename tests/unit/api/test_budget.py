@@ -3,8 +3,9 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from renders import spending, transitions
+from renders import transitions
 from renders.api.document import document
+from renders.limits import spending
 from renders.models import RenderJob, UserWorkspace
 from renders.services import create_render
 from tests.unit.api.support import Caller, completed, problem

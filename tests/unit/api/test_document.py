@@ -9,10 +9,10 @@ from django.urls import get_resolver
 from renders.api import urls
 from renders.api.document import document
 from renders.api.listing import PARAMETERS
-from renders.api.problems import STATUSES
+from renders.presentation.problems import STATUSES
 from renders.services import create_render
+from renders.services.validation import REQUEST_FIELDS
 from renders.states import Kind, Status
-from renders.validation import REQUEST_FIELDS
 from tests.unit.api.support import URL
 
 pytestmark = pytest.mark.django_db

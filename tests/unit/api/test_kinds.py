@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renders.api.document import document
-from renders.api.examples import REQUESTS
 from renders.api.requests import request_schemas
-from renders.bodies import SHAPES
-from renders.field_values import FILLED, SPACE
+from renders.api.schemas import REQUESTS
 from renders.models import Avatar, RenderJob
 from renders.services import create_render
+from renders.services.validation import request_errors
 from renders.states import Kind, takes_model
-from renders.validation import request_errors
+from renders.sume.bodies import SHAPES
+from renders.sume.field_values import FILLED, SPACE
 from tests.unit.api.support import problem
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,8 @@ from django.core.checks.registry import registry
 from django.urls import include, path
 from django.views.defaults import page_not_found
 
-from renders import celery_app
 from renders.celery_settings import SWEEP_TASK
-from renders.checks import check_settings
+from renders.checks import celery, check_settings
 from renders.checks.installation import check_installation
 
 
@@ -38,7 +37,7 @@ def test_this_project_has_taken_every_step():
 
 
 def test_without_a_celery_app_messages_would_go_nowhere(monkeypatch, settings):
-    monkeypatch.setattr(celery_app, "loaded", lambda: False)
+    monkeypatch.setattr(celery, "loaded", lambda: False)
     assert found() == ["renders.E040"]
 
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}

@@ -36,8 +36,12 @@ def test_workspaces_with_keys_of_their_own_are_well(settings):
         ({"API_KEY": "a", "PRICES": "image:b=1"}, {"MODELS": "a"}, ["renders.W075"]),
         ({"API_KEY": "own-key"}, {}, ["renders.W063"]),
         ({"API_KEY": "a"}, {"WORKSPACE_FOR": "tests.nothing"}, ["renders.E066"]),
-        ({"API_KEY": "a"}, {"WORKSPACE_FOR": "renders.choosing.PERMISSION"}, ["renders.E066"]),
-        ({"API_KEY": "a"}, {"WORKSPACE_FOR": "renders.choosing.choose"}, []),
+        (
+            {"API_KEY": "a"},
+            {"WORKSPACE_FOR": "renders.services.workspace_choice.PERMISSION"},
+            ["renders.E066"],
+        ),
+        ({"API_KEY": "a"}, {"WORKSPACE_FOR": "renders.services.workspace_choice.choose"}, []),
         ({"PLAN": "gold"}, {}, ["renders.E001"]),
     ],
 )

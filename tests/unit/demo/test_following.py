@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders.demo.following import End, Following, did_as_asked, has_ended
+from renders.management.follow import End, Following, did_as_asked, has_ended
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
 from renders.states import Status
@@ -100,7 +100,7 @@ def test_an_outage_of_the_database_is_lived_through() -> None:
     render = make()
     following = Following([render])
     outage = patch.object(RenderQuerySet, "in_bulk", side_effect=OperationalError)
-    with outage, patch("renders.demo.following.connection"):
+    with outage, patch("renders.management.follow.connection"):
         following.read()
     assert not following.database_answers
     assert following.renders == [render]

@@ -8,10 +8,18 @@ from django.core.management.base import OutputWrapper
 from django.utils import timezone
 from rich.console import Console
 
-from renders.demo.board import STYLES, Board, Lines, age, board_on, what_happens
-from renders.demo.following import Following
-from renders.demo.summary import outcome, total_cost
-from renders.demo.terminal import console_on, one_line
+from renders.management.follow import (
+    STYLES,
+    Board,
+    Following,
+    Lines,
+    age,
+    board_on,
+    outcome,
+    total_cost,
+    what_happens,
+)
+from renders.management.terminal import console_on, one_line
 from renders.models import RenderJob
 from renders.states import Status
 

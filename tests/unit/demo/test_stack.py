@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from renders.demo.signals import StopRequests
 from renders.demo.stack import Site, Stack
 from renders.demo.state import StateFolder
+from renders.management.stopping import StopRequests
 
 
 @pytest.mark.parametrize(

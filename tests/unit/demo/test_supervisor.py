@@ -11,8 +11,8 @@ import pytest
 from renders.demo import supervisor as module
 from renders.demo.exceptions import ChildDied, Interrupted
 from renders.demo.processes import wait_until
-from renders.demo.signals import StopRequests
 from renders.demo.supervisor import Server, Supervisor
+from renders.management.stopping import StopRequests
 
 QUICK_END = [sys.executable, "-c", "print('that was all')"]
 LONG = ["sleep", "60"]

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from renders import exposition
-from renders.standing import GateStanding
+from renders.reports import prometheus
+from renders.reports.standing import GateStanding
 from tests.unit.deploy import queries
 from tests.unit.test_exposition import standing
 
@@ -25,7 +25,7 @@ def lines():
         GateStanding("reads"),
     ]
     limits = {"max_in_flight": 24, "capacity": 3, "spent": 1, "budget": 2}
-    page, _ = exposition.text(standing(gates=gates, ended={"completed": 1}, **limits), {})
+    page, _ = prometheus.text(standing(gates=gates, ended={"completed": 1}, **limits), {})
     return [
         (sample.name, sample.labels)
         for family in text_string_to_metric_families(page.decode())

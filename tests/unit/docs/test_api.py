@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from renders.bodies import SHAPES
 from renders.models import ApiToken, Avatar
 from renders.states import Kind
+from renders.sume.bodies import SHAPES
 from tests.unit.docs import serving
 from tests.unit.docs.reading import blocks, page
 

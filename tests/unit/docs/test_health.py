@@ -12,7 +12,7 @@ from django.urls import resolve
 
 from renders.conf import Conf
 from renders.health import readiness
-from renders.health.catalogue import CATALOGUE
+from renders.health.findings import CATALOGUE
 from renders.views import health
 from tests.unit.docs import serving
 

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.management import call_command, load_command_class
 
 from renders.conf import Conf
-from renders.erasing import erase
-from renders.exporting import FIELDS
+from renders.housekeeping.erasing import erase
+from renders.housekeeping.exporting import FIELDS
 from renders.models import RenderJob
 from renders.states import Status
 from tests.unit.over import pictured

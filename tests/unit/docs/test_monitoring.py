@@ -13,10 +13,11 @@ from django.conf import settings
 from django.urls import resolve
 from prometheus_client.parser import text_string_to_metric_families
 
-from renders import exposition, log_context
 from renders.conf import Conf
-from renders.meters import COUNTERS
-from renders.values import token
+from renders.conf.parsers import token
+from renders.reports import prometheus
+from renders.telemetry import log_context
+from renders.telemetry.metrics import COUNTERS
 from tests.unit.deploy import queries
 from tests.unit.test_exposition import standing
 
@@ -39,7 +40,7 @@ def rows(heading):
 
 def test_the_table_of_metrics_is_that_of_a_page():
     told = standing(ended={"completed": 1}, capacity=3, max_in_flight=24, spent=1, budget=2)
-    page, _ = exposition.text(told, {})
+    page, _ = prometheus.text(told, {})
     known = []
     for family in text_string_to_metric_families(page.decode()):
         name = family.name + "_total" * (family.type == "counter")

@@ -6,8 +6,8 @@ import re
 import pytest
 from django.core.management import call_command, load_command_class
 
-from renders import standing
 from renders.models import RenderJob
+from renders.reports import standing
 from renders.services import create_render
 from tests.unit.docs.reading import commands, page, rows
 

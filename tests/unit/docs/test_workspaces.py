@@ -12,8 +12,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from project.workspaces import RENDERS, SUME, workspaces_in
-from renders import workspaces
-from renders.secrets_file import SecretsFile
+from renders.conf import workspaces
+from renders.conf.secrets_file import SecretsFile
 
 ROOT = Path(settings.BASE_DIR)
 PAGE = (ROOT / "docs/workspaces.md").read_text("utf-8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from renders.health import clocks
+from renders.health import database
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from renders.health import clocks
     ],
 )
 def test_a_clock_is_wrong_by_what_no_way_of_the_answer_explains(told, asked, answered, grain, said):
-    found = clocks.compared("Redis", told, asked, answered, grain=grain)
+    found = database.compared("Redis", told, asked, answered, grain=grain)
 
     assert found.code == ("clocks-apart" if said else "")
     if said:

@@ -7,9 +7,9 @@ from django.contrib.sessions.models import Session
 from django.db import connections
 from django.utils import timezone
 
-from renders import outages, pulse
 from renders.health import database
-from renders.models import Heartbeat
+from renders.models import Heartbeat, outages
+from renders.telemetry import heartbeats
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +44,7 @@ def test_the_database_is_named():
 
 
 def test_a_process_whose_clock_differs_from_the_databases_is_named():
-    pulse.note(pulse.SWEEP)
+    heartbeats.note(heartbeats.SWEEP)
     assert "clocks-apart" not in codes(database.clock())
 
     ahead = timezone.now() + timedelta(seconds=30)

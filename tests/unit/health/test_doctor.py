@@ -3,8 +3,7 @@
 import pytest
 
 from renders.health import doctor
-from renders.health.catalogue import CATALOGUE
-from renders.health.findings import Finding, Level, Part
+from renders.health.findings import CATALOGUE, Finding, Level, Part
 
 
 def part(*levels):

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, services, transitions
-from renders.health import jobs
+from renders import services, transitions
+from renders.health import work
+from renders.limits import gate
 from renders.models import RenderEvent, RenderJob, WebhookEvent
 from renders.states import SENDING
 
@@ -29,13 +30,13 @@ def sent(**fields):
 
 
 def test_each_reason_for_attention_is_a_finding_of_its_own():
-    assert codes(jobs.needing_attention()) == [""]
+    assert codes(work.needing_attention()) == [""]
 
     sent(submitted_at=timezone.now() - timedelta(days=2))
     sent(failed_reads=5)
     sent(failed_reads=5)
 
-    found = jobs.needing_attention()
+    found = work.needing_attention()
     assert codes(found) == ["renders-overdue", "renders-unread"]
     assert [one.said for one in found] == [
         "1 render: overdue at Sume.",
@@ -52,25 +53,25 @@ def waiting(settings):
 
 
 def test_what_could_be_sent_and_is_not_is_told(waiting):
-    assert codes(jobs.sends()) == ["sends-nothing"]
+    assert codes(work.sends()) == ["sends-nothing"]
 
 
 def test_a_line_that_moves_is_well(waiting):
     RenderEvent.objects.create(render=waiting, what=SENDING)
-    assert codes(jobs.sends()) == [""]
+    assert codes(work.sends()) == [""]
 
     RenderEvent.objects.update(at=timezone.now() - timedelta(minutes=5))
-    assert codes(jobs.sends()) == ["sends-nothing"]
+    assert codes(work.sends()) == ["sends-nothing"]
 
 
 def test_what_waits_for_the_gate_or_for_room_is_well(waiting, django_user_model):
     gate.hold("default", django_user_model.objects.create_user("ann"))
-    assert codes(jobs.sends()) == [""]
+    assert codes(work.sends()) == [""]
     gate.resume("default")
-    assert codes(jobs.sends()) == ["sends-nothing"]
+    assert codes(work.sends()) == ["sends-nothing"]
     sent(), sent()
     RenderEvent.objects.all().delete()
-    assert codes(jobs.sends()) == [""]
+    assert codes(work.sends()) == [""]
 
 
 def ended(number):
@@ -81,15 +82,15 @@ def ended(number):
 
 
 def test_webhooks_are_missed_when_jobs_end_without_any(settings):
-    assert codes(jobs.webhooks()) == [""]
+    assert codes(work.webhooks()) == [""]
     on = {"WEBHOOK_SECRET": "s" * 20, "PUBLIC_URL": "https://example.com"}
     settings.RENDERS = {**settings.RENDERS, **on}
     ended(2)
-    assert codes(jobs.webhooks()) == [""]
+    assert codes(work.webhooks()) == [""]
     ended(1)
-    assert codes(jobs.webhooks()) == ["webhooks-silent"]
+    assert codes(work.webhooks()) == ["webhooks-silent"]
 
     WebhookEvent.objects.record("default", "event-1", type="job", job_id="job")
-    assert codes(jobs.webhooks()) == [""]
+    assert codes(work.webhooks()) == [""]
     WebhookEvent.objects.update(received_at=timezone.now() - timedelta(days=2))
-    assert codes(jobs.webhooks()) == ["webhooks-silent"]
+    assert codes(work.webhooks()) == ["webhooks-silent"]

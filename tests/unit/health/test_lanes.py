@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError
 
 from renders.health.findings import Finding
-from renders.health.lanes import Lanes, Probe, Round
+from renders.health.probes import Lanes, Probe, Round
 
 FINE = [Finding("Fine.")]
 

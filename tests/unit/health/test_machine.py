@@ -9,7 +9,7 @@ from django.core.checks import Error, Info, Warning
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage
 
-from renders.health import machine
+from renders.health import environment
 from renders.health.findings import Level
 
 Usage = namedtuple("Usage", "total used free")
@@ -29,9 +29,9 @@ def test_the_messages_of_the_checks_are_findings(monkeypatch, settings):
         Info("Renders go to Sume: a part of its own says it.", id="renders.I069"),
     ]
     asked = []
-    monkeypatch.setattr(machine, "run_checks", lambda **options: asked.append(options) or told)
+    monkeypatch.setattr(environment, "run_checks", lambda **options: asked.append(options) or told)
 
-    found = machine.settings()
+    found = environment.settings()
 
     assert [(one.said, one.level) for one in found] == [
         ("Broken (x.E1).", Level.ERROR),
@@ -40,26 +40,26 @@ def test_the_messages_of_the_checks_are_findings(monkeypatch, settings):
     ]
     assert found[0].advice == "Mend it." and found[1].advice
     settings.DEBUG = True
-    machine.settings()
+    environment.settings()
     assert [one["include_deployment_checks"] for one in asked] == [True, False]
 
 
 def test_the_versions_are_told_and_an_old_celery_is_wrong(monkeypatch):
-    [found] = machine.versions()
+    [found] = environment.versions()
     assert "celery 5." in found.said and not found.code
 
-    monkeypatch.setattr(machine, "installed", lambda name: "5.6.3")
-    assert codes(machine.versions()) == ["celery-old"]
+    monkeypatch.setattr(environment, "installed", lambda name: "5.6.3")
+    assert codes(environment.versions()) == ["celery-old"]
 
 
 def test_a_package_that_is_not_there_has_no_version():
-    assert machine.installed("no-such-package-here") == ""
+    assert environment.installed("no-such-package-here") == ""
 
 
 def test_the_storage_is_tried_and_left_as_it_was(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
 
-    assert codes(machine.media()) == [""]
+    assert codes(environment.media()) == [""]
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []
 
 
@@ -67,7 +67,7 @@ def test_a_storage_that_takes_no_file_is_told_with_the_reason(settings, tmp_path
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.MEDIA_ROOT.write_text("a file where a folder should be")
 
-    [found] = machine.media()
+    [found] = environment.media()
 
     assert found.code == "storage-fails"
     assert found.said.startswith("The storage of media takes no file (")
@@ -99,7 +99,7 @@ def test_a_storage_that_fails_in_its_own_way_is_told_without_its_words(settings,
     backend = {"BACKEND": f"{__name__}.{name}"}
     settings.STORAGES = {**settings.STORAGES, "default": backend}
 
-    [found] = machine.media()
+    [found] = environment.media()
 
     assert found.code == "storage-fails"
     assert found.said.startswith("The storage of media ") and said in found.said
@@ -110,7 +110,7 @@ def test_where_media_are_only_linked_no_storage_is_tried(settings, tmp_path):
     settings.RENDERS = {**settings.RENDERS, "SAVE_MEDIA": False}
     settings.MEDIA_ROOT = tmp_path / "media"
 
-    assert codes(machine.media()) == [""]
+    assert codes(environment.media()) == [""]
     assert not settings.MEDIA_ROOT.exists()
 
 
@@ -121,5 +121,5 @@ def test_a_disk_that_gets_full_is_told(monkeypatch, settings, tmp_path, free, co
     settings.MEDIA_ROOT = tmp_path / "not" / "there" / "yet"
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1e12, 0, int(free)))
 
-    assert codes(machine.disks())[-1] == code
-    assert os.path.samefile(machine.places()["media"], tmp_path)
+    assert codes(environment.disks())[-1] == code
+    assert os.path.samefile(environment.places()["media"], tmp_path)

@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from renders.health import outside
+from renders.health import environment
 from renders.health.findings import Level
 from renders.sandbox import Sandbox
 
@@ -25,11 +25,11 @@ def sandbox(one_sandbox, settings):
 
 
 def codes():
-    return [one.code for one in outside.account()]
+    return [one.code for one in environment.account()]
 
 
 def test_a_key_that_is_taken_with_money_on_it_is_well(sandbox):
-    found = outside.account()
+    found = environment.account()
 
     assert [one.code for one in found] == ["", ""]
     host = sandbox.url.removeprefix("http://")
@@ -41,7 +41,7 @@ def test_a_key_that_is_taken_with_money_on_it_is_well(sandbox):
 def test_without_a_key_sume_is_not_asked(sandbox, settings):
     settings.RENDERS = {**settings.RENDERS, "API_KEY": ""}
 
-    [found] = outside.account()
+    [found] = environment.account()
 
     assert (found.code, found.said) == (
         "key-missing",
@@ -52,7 +52,7 @@ def test_without_a_key_sume_is_not_asked(sandbox, settings):
 def test_a_wrong_key_is_refused_and_not_shown(sandbox, settings):
     settings.RENDERS = {**settings.RENDERS, "API_KEY": "wrong-key"}
 
-    [found] = outside.account()
+    [found] = environment.account()
 
     assert found.code == "key-refused"
     assert "wrong-key" not in found.said + found.advice
@@ -86,7 +86,7 @@ def test_a_sume_that_cannot_be_reached_is_told_without_the_password_in_its_addre
     address = "http://ann:s3cret@127.0.0.1:9"
     settings.RENDERS = {**settings.RENDERS, "BASE_URL": address}
 
-    [found] = outside.account()
+    [found] = environment.account()
 
     assert found.code == "sume-away" and found.said.startswith("127.0.0.1:9: ")
     assert "s3cret" not in found.said
@@ -117,7 +117,7 @@ def test_a_sume_that_cannot_be_reached_is_told_without_the_password_in_its_addre
 def test_the_host_and_whether_it_bills_are_told_without_asking_it(settings, url, said, level):
     settings.RENDERS = {**settings.RENDERS, "BASE_URL": url}
 
-    [found] = outside.destinations()
+    [found] = environment.destinations()
 
     assert (found.said, found.level, found.advice) == (said, level, "")
 
@@ -126,7 +126,7 @@ def test_the_account_of_each_workspace_is_told_with_its_host(sandbox, settings):
     acme = {"BASE_URL": "http://localhost:9", "API_KEY": "sk"}
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": acme}}
 
-    said = [one.said for one in outside.account()]
+    said = [one.said for one in environment.account()]
 
     assert said[0].startswith(f"default: {sandbox.url.removeprefix('http://')} takes the key")
     assert said[-1].startswith("acme: localhost:9: ")
@@ -134,5 +134,5 @@ def test_the_account_of_each_workspace_is_told_with_its_host(sandbox, settings):
 
 @pytest.mark.parametrize(("shift", "code"), [(1.0, ""), (30.0, "clocks-apart")])
 def test_the_clock_is_compared_with_sumes(sandbox, shift, code):
-    with mock.patch.object(outside, "time", mock.Mock(time=lambda: time.time() + shift)):
+    with mock.patch.object(environment, "time", mock.Mock(time=lambda: time.time() + shift)):
         assert codes() == ["", code]

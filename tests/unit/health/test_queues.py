@@ -5,8 +5,8 @@ import time
 import pytest
 from celery import current_app
 
-from renders import worker_clock
-from renders.health import messages, queues
+from renders.health import messages
+from renders.telemetry import heartbeats
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +20,12 @@ def codes(found):
 
 
 def test_the_lengths_of_all_queues_are_told_and_a_long_one_is_a_warning(monkeypatch):
-    assert queues.lengths()[0].said.endswith(
+    assert messages.lengths()[0].said.endswith(
         "renders.finish 0, renders.media 0, renders.poll 0, renders.submit 0."
     )
 
-    monkeypatch.setattr(queues, "length", lambda connection, queue: 1001 * ("poll" in queue))
-    [found] = queues.lengths()
+    monkeypatch.setattr(messages, "length", lambda connection, queue: 1001 * ("poll" in queue))
+    [found] = messages.lengths()
     assert found.code == "queue-long"
     assert found.said == "Messages that wait: renders.poll 1,001."
 
@@ -37,8 +37,8 @@ def test_a_queue_is_counted_without_being_emptied():
         for _ in range(3):
             producer.publish({}, routing_key=queue.routing_key, exchange=queue.exchange,
                              declare=[queue])  # fmt: skip
-        assert [queues.length(connection, queue.name) for _ in range(2)] == [3, 3]
-        assert queues.length(connection, "nobody-made-this") == 0
+        assert [messages.length(connection, queue.name) for _ in range(2)] == [3, 3]
+        assert messages.length(connection, "nobody-made-this") == 0
         connection.default_channel.queue_purge(queue.name)
 
 
@@ -62,9 +62,9 @@ def test_messages_must_be_lent_for_longer_than_tasks_wait_or_run(
 ):
     settings.RENDERS = {**settings.RENDERS, "MAX_POLL_SECONDS": 300, **own}
     monkeypatch.setattr("kombu.Connection.transport", Redis)
-    monkeypatch.setattr(queues, "current_app", FakeApp(options, limit))
+    monkeypatch.setattr(messages, "current_app", FakeApp(options, limit))
 
-    assert codes(queues.lending()) == [code]
+    assert codes(messages.lending()) == [code]
 
 
 class FakeApp:
@@ -77,31 +77,31 @@ class FakeApp:
 
 
 def test_other_brokers_lend_nothing():
-    assert queues.lending()[0].said == "The broker lends no messages."
-    assert queues.keeps()[0].said == "The broker is memory."
+    assert messages.lending()[0].said == "The broker lends no messages."
+    assert messages.keeps()[0].said == "The broker is memory."
 
 
 def test_results_in_the_database_need_nothing_else():
-    assert queues.results()[0].said == "Results: DatabaseBackend."
+    assert messages.results()[0].said == "Results: DatabaseBackend."
 
 
 def test_a_worker_whose_clock_is_wrong_is_named(monkeypatch):
     def answer(command, *, callback, **options):
-        assert command == worker_clock.COMMAND
+        assert command == heartbeats.COMMAND
         callback({"a@right": time.time()})
         callback({"b@late": time.time() - 60})
         callback({"c@older": {"error": "No such command"}})
 
     monkeypatch.setattr(current_app.control, "broadcast", answer)
 
-    [found] = queues.worker_clocks()
+    [found] = messages.worker_clocks()
 
     assert found.code == "clocks-apart"
     assert found.said == "The clock of b@late is 60.0 s behind this machine's."
 
 
 def test_a_worker_tells_the_time():
-    assert abs(worker_clock.tell(None) - time.time()) < 1
+    assert abs(heartbeats.tell(None) - time.time()) < 1
 
 
 def test_workers_are_asked_through_the_broker_that_is_named():

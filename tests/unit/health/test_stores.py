@@ -5,8 +5,8 @@ import time
 import pytest
 import redis
 
-from renders import beat_sign
 from renders.health import stores
+from renders.telemetry import heartbeats
 
 
 class FakeRedis:
@@ -35,7 +35,7 @@ def server(monkeypatch, settings):
 def test_beat_is_missed_after_three_sweeps(server, told, code):
     """`told` is what stands in Redis, or the age of the sign in seconds."""
     sign = f"{time.time() - told}".encode() if isinstance(told, float) else told
-    server.kept[beat_sign.KEY] = sign
+    server.kept[heartbeats.KEY] = sign
 
     assert stores.answers()[0].code == ""
     assert stores.beat()[0].code == code

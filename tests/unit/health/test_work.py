@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from renders import gate, pulse, services, spending, transitions
+from renders import services, transitions
 from renders.exceptions import BackOff, Paused
 from renders.health import work
 from renders.health.findings import Level
+from renders.limits import gate, spending
 from renders.models import Heartbeat, RenderJob
 from renders.states import Sort, Status
+from renders.telemetry import heartbeats
 from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.django_db
@@ -28,9 +30,9 @@ def age(name, seconds):
 @pytest.mark.parametrize(
     ("name", "ask", "longest"),
     [
-        (pulse.SWEEP, work.sweep, 3 * 10 + 15),
-        (pulse.POLLRENDERS, work.pollrenders, 20),
-        (pulse.RUNRENDERS, work.runrenders, 20),
+        (heartbeats.SWEEP, work.sweep, 3 * 10 + 15),
+        (heartbeats.POLLRENDERS, work.pollrenders, 20),
+        (heartbeats.RUNRENDERS, work.runrenders, 20),
     ],
 )
 def test_what_must_go_on_is_missed_after_a_while(settings, name, ask, longest):
@@ -38,13 +40,13 @@ def test_what_must_go_on_is_missed_after_a_while(settings, name, ask, longest):
     assert codes(ask()) == [f"{name}-silent"]
     assert ask()[0].said == f"Never seen: {name}."
 
-    pulse.note(name)
+    heartbeats.note(name)
     assert codes(ask()) == [""]
     age(name, longest - 5)
     assert codes(ask()) == [""]
     age(name, longest + 5)
     assert codes(ask()) == [f"{name}-silent"]
-    pulse.note(name)
+    heartbeats.note(name)
     assert codes(ask()) == [""]
 
 

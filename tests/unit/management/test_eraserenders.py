@@ -6,11 +6,11 @@ import signal
 import pytest
 from django.core.management import CommandError, call_command
 
-from renders import erasing
+from renders.housekeeping import erasing
 from renders.management.commands import eraserenders as module
+from renders.media.storage import storage
 from renders.models import RenderJob
 from renders.states import Status
-from renders.storage import storage
 from tests.unit.over import over, pictured
 from tests.unit.test_models import stored
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from django.core.management import CommandError, call_command
 
-from renders import exporting
+from renders.housekeeping import exporting
 from renders.states import Kind, Status
 from tests.unit.test_models import stored
 

@@ -6,9 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from renders import pulse
 from renders.conf import conf
 from renders.management.commands import pollrenders as module
+from renders.telemetry import heartbeats
 
 
 class FakeReader:
@@ -46,7 +46,7 @@ def reader(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
     monkeypatch.setattr(module, "Reader", make)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
     FakeReader.signs = []
-    monkeypatch.setattr(pulse, "note", FakeReader.signs.append)
+    monkeypatch.setattr(heartbeats, "note", FakeReader.signs.append)
     return made
 
 

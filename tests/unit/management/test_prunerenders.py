@@ -6,10 +6,10 @@ import signal
 import pytest
 from django.core.management import CommandError, call_command
 
-from renders import removal
+from renders.housekeeping import removal
+from renders.media.storage import storage
 from renders.models import RenderJob
 from renders.states import Status
-from renders.storage import storage
 from tests.unit.over import over, pictured
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 from django.utils import timezone
 
-from renders.demo import following
+from renders.management import follow
 from renders.management.commands import render as module
 from renders.models import RenderJob
 from renders.states import Status
@@ -30,7 +30,7 @@ def sume(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, Any]]]
                 finished_at=now, handled_at=now, submitted_at=now, sume_job_id="job", **fields
             )
 
-    monkeypatch.setattr(following.time, "sleep", work)
+    monkeypatch.setattr(follow.time, "sleep", work)
     yield ends
 
 
@@ -80,9 +80,9 @@ def test_no_end_in_time_hints_at_the_worker() -> None:
 
 
 def test_no_progress_hints_at_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    wait = following.Following.until_end
+    wait = follow.Following.until_end
     monkeypatch.setattr(
-        following.Following,
+        follow.Following,
         "until_end",
         lambda self, show, timeout: wait(self, show, patience=0.1, interval=0.01),
     )
@@ -95,7 +95,7 @@ def test_ctrl_c_stops_following_and_not_the_renders(monkeypatch: pytest.MonkeyPa
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(following.time, "sleep", interrupt)
+    monkeypatch.setattr(follow.time, "sleep", interrupt)
     before = signal.getsignal(signal.SIGTERM)
     status, out = render("a red fox")
     assert status == 130

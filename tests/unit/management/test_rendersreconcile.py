@@ -8,9 +8,10 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 from django.utils import timezone
 
-from renders import reconciliation, services
+from renders import services
 from renders.management.commands import rendersreconcile as module
 from renders.models import RenderEvent, RenderJob
+from renders.reports import reconciliation
 from renders.services import create_render
 from renders.states import OUTCOME_UNKNOWN, Status
 from tests.unit.test_models import stored
@@ -184,7 +185,7 @@ def test_neither_key_nor_prompt_nor_address_is_shown(sume, settings):
 
 def test_what_sume_lists_cannot_command_the_terminal(sume, monkeypatch):
     job = reconciliation.ListedJob("job_\x1b[31m1", "[bold]", "a\nb", "")
-    monkeypatch.setattr("renders.client.SumeClient.jobs", lambda client, limit: [job])
+    monkeypatch.setattr("renders.sume.client.SumeClient.jobs", lambda client, limit: [job])
 
     assert "  job_ [31m1  [bold]  a b  -\n" in run()[1]
 
@@ -219,7 +220,7 @@ def test_a_cut_list_that_reaches_back_beyond_the_time_is_enough(sume, monkeypatc
     created = (timezone.now() - 80 * HOUR).isoformat()
     RenderJob.objects.update(submitted_at=created)
     job = reconciliation.ListedJob(render.sume_job_id, "", "completed", created)
-    monkeypatch.setattr("renders.client.SumeClient.jobs", lambda client, limit: [job])
+    monkeypatch.setattr("renders.sume.client.SumeClient.jobs", lambda client, limit: [job])
 
     status, out, _ = run("--limit", "1")
 
@@ -232,7 +233,7 @@ def test_a_list_that_sume_shortens_is_noticed(sume, monkeypatch):
     one, _ = made(sume, "a fox", "a hen")
     client = module.sume("default")
     jobs = [job for job in client.jobs(9) if job.id != one.sume_job_id]
-    monkeypatch.setattr("renders.client.SumeClient.jobs", lambda client, limit: jobs)
+    monkeypatch.setattr("renders.sume.client.SumeClient.jobs", lambda client, limit: jobs)
 
     status, out, _ = run()
 

@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.core.management import CommandError
 
-from renders import addresses
-from renders.conf import conf
-from renders.destination import Billing, destinations
+from renders.conf import conf, networks
+from renders.conf.destination import Billing, destinations
 from renders.management.commands.sumesandbox import Command
 from renders.sandbox import Sandbox
 
@@ -106,7 +105,7 @@ def test_what_it_prints_for_settings_leads_an_own_project_there(settings, monkey
     settings.RENDERS = own["RENDERS"]
 
     assert (url, "anything", "redis://own/0") == (conf.BASE_URL, conf.API_KEY, conf.REDIS_URL)
-    assert addresses.find(urlsplit(url).hostname, 8999, conf.private_hosts)
+    assert networks.find(urlsplit(url).hostname, 8999, conf.private_hosts)
     assert [one.billing for one in destinations()] == [Billing.STAND_IN]
 
 

@@ -12,13 +12,14 @@ from django.db import transaction
 from django.test import TestCase, TransactionTestCase
 
 import renders.testing
-from renders import scheduling, workspaces
 from renders.api import throttling
+from renders.conf import workspaces
+from renders.lifecycle.steps import Step
 from renders.models import RenderJob
+from renders.schedulers import dispatch
 from renders.services import cancel_render, create_render, create_renders, pause_sending
 from renders.signals import render_completed, render_submitted
 from renders.states import Status
-from renders.steps import Step
 from renders.testing import NotEnded, StandIn
 
 
@@ -238,7 +239,7 @@ def test_it_can_be_used_where_there_is_no_pytest(monkeypatch):
 
 def test_every_step_has_a_task_that_takes_it():
     steps = get_type_hints(Step)["do"].__args__
-    names = {scheduling.task_of(Step(do, uuid4()))[0].name for do in steps}
+    names = {dispatch.task_of(Step(do, uuid4()))[0].name for do in steps}
 
     assert "renders.tasks.submit_render" in names
     assert len(names) == len(steps)

@@ -4,9 +4,9 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from renders import transitions
+from renders.media.storage import storage
 from renders.services import create_render
 from renders.states import Status
-from renders.storage import storage
 
 SIGNED = "https://media.example/a.png?X-Signature=hush"
 

@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from renders import removal
-from renders.erasing import erase
+from renders.housekeeping import removal
+from renders.housekeeping.erasing import erase
 from renders.models import RenderJob
 from renders.states import Status
 from renders.templatetags.render_facts import in_words

@@ -10,7 +10,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from renders import spending, transitions
+from renders import transitions
+from renders.limits import spending
 from renders.models import RenderJob
 from renders.services import create_render
 from renders.states import Status

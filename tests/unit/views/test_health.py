@@ -9,12 +9,13 @@ from django.db import OperationalError, connection
 from django.test import Client, RequestFactory, override_settings
 from django.urls import set_script_prefix
 
-from renders import gate, pulse
 from renders.exceptions import Paused
 from renders.health import messages, stores
 from renders.health.findings import Finding
+from renders.limits import gate
 from renders.models import Heartbeat
 from renders.states import Sort
+from renders.telemetry import heartbeats
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("asked_here")]
 SECRET = "postgres://secret"
@@ -25,8 +26,8 @@ AWAY = OperationalError(SECRET)
 def well(settings):
     """A site by the table alone, in which everything runs."""
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
-    pulse.note(pulse.SWEEP)
-    pulse.note(pulse.RUNRENDERS)
+    heartbeats.note(heartbeats.SWEEP)
+    heartbeats.note(heartbeats.RUNRENDERS)
 
 
 def parts(response):

@@ -6,9 +6,9 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
 
-from renders.artifacts import media
+from renders.media.storage import storage
 from renders.models import RenderJob
-from renders.storage import storage
+from renders.presentation.media_links import media
 from tests.unit.views.support import SIGNED, ended, picture
 
 pytestmark = pytest.mark.django_db

@@ -78,7 +78,7 @@ def test_a_wrong_token_counts_for_more_than_a_session(admin_client, with_token):
 
 def test_a_database_that_does_not_answer_is_told_as_such(client, with_token):
     with mock.patch(
-        "renders.measuring.standing_in_time", side_effect=OperationalError("secret dsn")
+        "renders.reports.figures.standing_in_time", side_effect=OperationalError("secret dsn")
     ):
         response = read(client)
 

@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from renders import kind_fields
-from renders.kinds import HELP
 from renders.models import RenderJob
+from renders.presentation import kind_fields
+from renders.presentation.widgets import HELP
 from renders.services import cancel_render, create_render
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,189 @@
+"""One try to store one artifact, with a fresh URL where the one known has expired.
+
+The media of a completed render on their way home: one artifact at a time, then the finish.
+
+What these tries cannot store, `late_media` goes on with once the render is handled.
+
+A task of its own, in a queue of its own: however slowly a file comes, it holds up nothing but
+other files. What became of an artifact is kept on the row at once, so a worker that dies is
+followed by one that carries on; of two that store the same one, the first counts.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from renders import transitions
+from renders.conf import conf
+from renders.coordination.leases import Leases, holding
+from renders.exceptions import LinkExpired, MediaError, SumeError
+from renders.lifecycle import late_media
+from renders.lifecycle.steps import Step
+from renders.limits import read_quota
+from renders.media import storing
+from renders.media.storing import Saved
+from renders.models import RenderJob
+from renders.sume.clients import Clients
+from renders.sume.replies import JobResult
+from renders.sume.timing import back_off
+from renders.telemetry import log_context, metrics
+
+logger = logging.getLogger(__name__)
+
+LEAST_SECONDS = 1.0
+
+
+@dataclass
+class Tried:
+    """What a try has stored, or in words why nothing; and fresh URLs, where it read them."""
+
+    saved: Saved | None = None
+    words: str = ""
+    links: Sequence[str] = field(default_factory=list)
+
+
+def read_result(render: RenderJob, sume: Clients) -> JobResult:
+    """Read the result again: free, and its URLs are fresh. Raises `SumeError`."""
+    name = render.workspace
+    return read_quota.read(name, lambda: sume(name).result(render.sume_job_id))
+
+
+def attempt(render: RenderJob, index: int, sume: Clients) -> Tried:
+    """Try to store one artifact. If its URL has expired, read a fresh one and try that."""
+    artifact, began = render.artifacts[index], time.monotonic()
+    try:
+        return Tried(storing.save(str(render.pk), index, artifact, render.kind))
+    except LinkExpired as error:
+        expired = str(error)
+    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
+        return Tried(words=_words(render, error))
+    try:
+        fresh = read_result(render, sume)
+    except SumeError as error:
+        why = f"{expired} Reading a fresh URL failed: {error} ({error.code})"
+        return Tried(words=why)
+    links = storing.renewed(render.artifacts, fresh.artifacts)
+    left = conf.MEDIA_TIMEOUT_SECONDS - (time.monotonic() - began)
+    return attempt_at(render, index, links, max(LEAST_SECONDS, left))
+
+
+def attempt_at(
+    render: RenderJob, index: int, links: Sequence[str], timeout: float | None = None
+) -> Tried:
+    """Try to store one artifact from its fresh URL."""
+    artifact: dict[str, Any] = {**render.artifacts[index], "url": links[index]}
+    try:
+        saved = storing.save(str(render.pk), index, artifact, render.kind, timeout)
+    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
+        return Tried(words=_words(render, error), links=links)
+    return Tried(saved, links=links)
+
+
+def _words(render: RenderJob, error: Exception) -> str:
+    """Why nothing was stored. A storage may raise anything: its traceback goes to the log."""
+    if isinstance(error, MediaError):
+        return str(error)
+    logger.error("Storing media failed for render %s.", render.pk, exc_info=error)
+    why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+    return f"Artifact not stored: the media storage failed ({type(error).__name__}{why})."
+
+
+def clear_away(render: RenderJob, index: int, names: set[str]) -> None:
+    """Delete what a try has left in storage and the row does not name."""
+    row = RenderJob.objects.filter(pk=render.pk).first()
+    artifacts = row.artifacts if row else []
+    kept = storing.names_of(artifacts[index]) if index < len(artifacts) else set()
+    storing.discard(names - kept)
+
+
+# The first wait in such units (`DEFAULT_POLL_SECONDS`), a minute if nothing else is set: five
+# tries span about ten minutes, so that what is paid for survives a short outage of the storage.
+FIRST_WAIT = 4
+# A message that the clock of another machine lets come early by this much is not early.
+EARLY_SECONDS = 1.0
+
+
+def save(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
+    """Store the artifact that is due, if nobody else is at it. Returns what follows."""
+    with holding(leases, str(render_id), conf.media_seconds) as free:
+        return _save(render_id, sume) if free else []
+
+
+def _save(render_id: UUID, sume: Clients) -> list[Step]:
+    render = RenderJob.objects.unhandled().filter(pk=render_id).first()
+    if render is None:
+        return late_media.save(render_id, sume)
+    log_context.note(job=render.sume_job_id)
+    index = storing.missing(render.artifacts) if conf.SAVE_MEDIA else None
+    if index is None:
+        return [Step("finish", render_id)]
+    now = timezone.now()
+    if render.next_poll_at and render.next_poll_at > now + timedelta(seconds=EARLY_SECONDS):
+        return []  # a message too many: the next try waits for its time, or is under way
+    # The sweep comes when the lease has run out; without leases, who looks does so at once.
+    grace = 0.0 if conf.SCHEDULER == "database" else conf.grace_seconds
+    ahead = timedelta(seconds=max(0.0, conf.media_seconds - grace))
+    artifacts = render.artifacts
+    begun = artifacts[index].get("begun", 0)  # tries that nobody has noted the end of
+    artifacts[index]["begun"] = begun + 1
+    if not transitions.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
+        return []
+    if begun >= storing.TRIES:
+        return _failed(render, index, Tried(words=storing.killed(begun)), given_up=True)
+    tried = attempt(render, index, sume)
+    if tried.saved is None:
+        return _failed(render, index, tried)
+    metrics.count("media", outcome="stored")
+    facts = tried.saved.facts
+    steps = _note(render, index, None, tried.links, facts)
+    if steps is None:
+        # Handled meanwhile without this file, which is still welcome.
+        transitions.end_late_try(render_id, index, None, now, None, **facts)
+    clear_away(render, index, tried.saved.names)
+    return steps or []
+
+
+def _failed(render: RenderJob, index: int, tried: Tried, *, given_up: bool = False) -> list[Step]:
+    words = tried.words
+    failures = storing.TRIES if given_up else render.artifacts[index].get("failures", 0) + 1
+    given_up = failures >= storing.TRIES
+    logger.warning(
+        "Render %s %s: %s", render.pk, "keeps only a link" if given_up else "tries again", words
+    )
+    metrics.count("media", outcome="given_up" if given_up else "postponed")
+    what = "media not stored" if given_up else "media postponed"
+    return _note(render, index, (what, words), tried.links, {"failures": failures}) or []
+
+
+def wait_after(failures: int) -> float:
+    """Seconds until the next try."""
+    base = FIRST_WAIT * conf.DEFAULT_POLL_SECONDS
+    return back_off(failures, base=base, longest=conf.MAX_POLL_SECONDS)
+
+
+def _note(
+    render: RenderJob,
+    index: int,
+    event: tuple[str, str] | None,
+    links: Sequence[str],
+    facts: dict[str, Any],
+) -> list[Step] | None:
+    """Keep what became of this artifact; the next one, or the finish, follows.
+
+    None where somebody stored it first, and goes on.
+    """
+    artifacts = render.artifacts
+    artifacts[index] |= facts
+    following = storing.missing(artifacts)
+    failures = artifacts[following].get("failures", 0) if following is not None else 0
+    wait = wait_after(failures) if failures else 0.0
+    due = timezone.now() + timedelta(seconds=wait)
+    if not transitions.keep_artifact(render.pk, index, due, event, links=links, **facts):
+        return None
+    return [Step("finish" if following is None else "media", render.pk, wait)]

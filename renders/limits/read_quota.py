@@ -1,0 +1,176 @@
+"""May Sume be read now? Pauses, the minute's budget of GETs, one at a time after a refusal.
+
+Each workspace has its own. Asked before each read, or once for many. Redis keeps the count, and
+for a moment that the gate is open; where it is away or not used, the database is asked, and keeps
+the count for those that read without it.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, TypeGuard, TypeVar
+
+from django.db import transaction
+from django.utils import timezone
+
+from renders.conf import conf, workspaces
+from renders.conf.workspaces import Workspace
+from renders.coordination.connections import REDIS_DOWN, redis_client, uses_redis
+from renders.exceptions import (
+    BackOff,
+    Closed,
+    NotReady,
+    Paused,
+    Rejected,
+    SumeError,
+    UnknownWorkspace,
+)
+from renders.limits.gate import (
+    KEY,
+    WINDOW_SECONDS,
+    failed,
+    kept,
+    lock,
+    passed,
+    pause,
+    row_of,
+    shut,
+    tell_open,
+    trying,
+)
+from renders.models import Gate
+from renders.models.gates import key_of
+from renders.states import Sort
+
+T = TypeVar("T")
+# The code of `Closed` where only the limit of this second keeps a read from being sent.
+USED_UP = "read_budget"
+logger = logging.getLogger(__name__)
+
+# Takes what is left of so many, and says how much that was.
+_TAKE = """
+local left = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[1]) or '0')
+local taken = math.max(0, math.min(left, tonumber(ARGV[2])))
+if taken > 0 then
+  redis.call('INCRBY', KEYS[1], taken)
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
+end
+return taken
+"""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """How many reads may be sent now; `closed` says why not all that were asked for."""
+
+    count: int = 0
+    probe: bool = False
+    """The one read tries whether a refusal is over: whatever comes, tell `answered`."""
+    closed: Closed | None = None
+
+
+def read(workspace: str, ask: Callable[[], T]) -> T:
+    """Send one read to Sume, if reads may be sent now. Raises `Closed`, and what `ask` raises."""
+    admission = admit(workspace, 1)
+    if admission.closed:
+        raise admission.closed
+    try:
+        answer = ask()
+    except SumeError as error:
+        answered(workspace, admission.probe, error)
+        raise
+    answered(workspace, admission.probe, None)
+    return answer
+
+
+def admit(workspace: str, wanted: int) -> Admission:
+    """Take up to `wanted` reads from the workspace's minute, if reads may be sent now."""
+    now = timezone.now()
+    limits = workspaces.find(workspace)
+    if limits is None:
+        return Admission(closed=UnknownWorkspace(workspace))
+    told = kept(workspace, Sort.READS, now)
+    if isinstance(told, Closed):
+        return Admission(closed=told)
+    gate = None
+    if told is None:
+        gate = row_of(workspace, Sort.READS)
+        if pausing := shut(gate, now):
+            return Admission(closed=pausing)
+        if gate is None or not gate.refusals:
+            tell_open(workspace, Sort.READS)
+    probe = gate is not None and gate.refusals > 0
+    tried = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
+    if gate and probe and trying(gate, now):
+        return Admission(closed=tried)
+    count = _take(limits, 1 if probe else wanted, now)
+    if not count:
+        closed = Closed(
+            "More reads than Sume allows in a minute.",
+            code=USED_UP,
+            until=_next_span(limits, now),
+        )
+        return Admission(closed=closed)
+    if gate is None or not probe:
+        return Admission(count)
+    known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
+    free = Gate.objects.filter(pk=key_of(workspace, Sort.READS), probe_until=known)
+    return Admission(1, probe=True) if free.update(probe_until=until) else Admission(closed=tried)
+
+
+def answered(workspace: str, probe: bool, error: SumeError | None) -> None:
+    """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
+    if holds_all(error):
+        pause(workspace, Sort.READS, error)
+    elif probe and (error is None or isinstance(error, Rejected | NotReady)):
+        passed(workspace, Sort.READS)  # an answer, to a key that is taken
+    elif probe:
+        failed(workspace, Sort.READS)
+
+
+def holds_all(error: SumeError | None) -> TypeGuard[SumeError]:
+    """Whether every read would meet this: the key or account was refused, or the minute is full."""
+    return isinstance(error, Paused) or (isinstance(error, BackOff) and error.status == 429)
+
+
+# --- The budget -------------------------------------------------------------------------------
+
+
+def _take(limits: Workspace, wanted: int, now: datetime) -> int:
+    """How many of so many reads the budget still holds; they are taken from it.
+
+    Spread over the minute: so many in each second, or in the span that allows one.
+    """
+    span, key = _span(limits), key_of(limits.name, Sort.READS)
+    most = int(limits.reads_per_minute * span // WINDOW_SECONDS)
+    number = int(now.timestamp() // span)
+    if uses_redis():
+        try:
+            script = _script(redis_client())
+            return int(script(keys=[f"{KEY}{key}:{number}"], args=[most, wanted, span + 5]))
+        except REDIS_DOWN as error:
+            logger.warning("Redis unreachable (%s): the database counts.", type(error).__name__)
+    with transaction.atomic():
+        gate = lock(limits.name, Sort.READS)
+        taken = gate.span_taken if gate.span == number else 0
+        count = max(0, min(wanted, most - taken))
+        Gate.objects.filter(pk=key).update(span=number, span_taken=taken + count)
+    return count
+
+
+def _span(limits: Workspace) -> int:
+    """Seconds over which reads are counted."""
+    return max(1, math.ceil(WINDOW_SECONDS / limits.reads_per_minute))
+
+
+def _next_span(limits: Workspace, now: datetime) -> datetime:
+    span = _span(limits)
+    return datetime.fromtimestamp((now.timestamp() // span + 1) * span, UTC)
+
+
+@lru_cache(maxsize=8)
+def _script(client: Any) -> Any:
+    return client.register_script(_TAKE)

@@ -1,0 +1,195 @@
+"""What the table says is to be done now, reads apart: for those whom no message tells.
+
+All steps of all renders in one process, by the table alone: no Celery, no Redis.
+
+What is to be read is taken from the table by the reader. What else follows waits in this
+process for its time; what another process left undone, or a web process made, is looked for.
+Several processes share the work: each row is claimed by one.
+"""
+
+import logging
+import queue
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import close_old_connections
+from django.utils import timezone
+
+from renders import transitions
+from renders.conf import conf, workspaces
+from renders.coordination.leases import Unshared
+from renders.housekeeping import pruning
+from renders.lifecycle import cancellation, claims, finishing, media_saving, submission, sweep
+from renders.lifecycle.steps import Step
+from renders.limits import gate
+from renders.models import RenderJob
+from renders.models.outages import DATABASE_FAILS, in_words
+from renders.schedulers.queues import TableQueue
+from renders.schedulers.reader import Reader
+from renders.schedulers.step_pool import Crew
+from renders.states import Sort
+from renders.sume.clients import Clients
+from renders.telemetry import heartbeats, log_context, store
+
+# Whoever ended a render finishes it; so much later it is taken for left undone.
+LEFT_SECONDS = 2.0
+BATCH = 20
+
+
+def find(
+    *, starting: Collection[UUID] = (), finishes: int = BATCH, saves: int = BATCH
+) -> list[Step]:
+    """The steps that somebody left, or a web process made; each unfinished one for one caller.
+
+    `starting`: renders being sent now, which set the lines of their workspaces going; the other
+    lines are set going here. `finishes`, `saves`: how many can be begun.
+    """
+    now = timezone.now()
+    renders = RenderJob.objects
+    patience = timedelta(seconds=conf.grace_seconds)
+    steps: list[Step] = []
+    going = renders.filter(pk__in=list(starting)).values_list("workspace", flat=True)
+    served = set(going) if starting else set()
+    for workspace in workspaces.names():
+        if workspace not in served and not claims.closed(workspace, now):
+            steps += [Step("submit", pk) for pk in claims.line(workspace, now).pks(1)]
+    unfinished = renders.unhandled_late(now, LEFT_SECONDS).finishable(workspaces.names())
+    unfinished = unfinished.not_swept_since(now - patience)
+    for pk in unfinished.order_by("next_poll_at").pks(min(BATCH, finishes)):
+        if unfinished.filter(pk=pk).update(swept_at=now):
+            steps.append(Step("finish", pk))
+    if conf.SAVE_MEDIA and saves:
+        read = [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
+        late = renders.media_due(now, read).not_swept_since(now - patience)
+        for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
+            if late.filter(pk=pk).update(swept_at=now):
+                steps.append(Step("media", pk))
+    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
+    # First those that may be asked at all: others' would take all places of the batch.
+    free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]
+    asking = unasked.filter(workspace__in=free).pks(BATCH) if free else []
+    return [*steps, *(Step("cancel", pk) for pk in asking)]
+
+
+logger = logging.getLogger(__name__)
+
+# Threads for what is sent and finished, and for downloads, which take as long as they take.
+WORKERS = 8
+SAVERS = 4
+# How often the table is asked what there is to do, unless somebody wakes us up.
+LOOK_SECONDS = 0.5
+TURN_SECONDS = 0.1
+# After an outage of the database.
+REST_SECONDS = 1.0
+
+
+class Runner:
+    """The steps of renders. `awakened` tells whether somebody has something to do for us."""
+
+    def __init__(
+        self, sume: Clients, *, slots: int, awakened: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._sume = sume
+        self._awakened = awakened
+        self._reader = Reader(TableQueue(), sume, slots=slots, follow=self._put)
+        self._workers = Crew(self._take, WORKERS, "work")
+        self._savers = Crew(self._take, SAVERS, "save")
+        self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
+        self._look_at = self._sweep_at = 0.0
+        self._pulse = heartbeats.Pulse(heartbeats.RUNRENDERS)
+
+    @property
+    def busy(self) -> int:
+        """How many reads and other steps are under way."""
+        return self._reader.busy + self._workers.busy + self._savers.busy
+
+    def turn(self) -> None:
+        """Do what is due now. Lives through an outage of the database."""
+        try:
+            self._look()
+            self._start()
+            self._reader.turn(0.0 if self._workers.busy else self._patience())
+            self._collect(TURN_SECONDS / 10)
+            self._pulse.beat()
+        except DATABASE_FAILS as error:
+            logger.warning("%s; again in a moment.", in_words(error))
+            close_old_connections()
+            time.sleep(REST_SECONDS)
+
+    def finish(self, until: float) -> bool:
+        """Begin nothing more, wait for what is under way; whether all of it was done.
+
+        `until` is on the monotonic clock.
+        """
+        done = self._reader.finish(until)
+        while (self._workers.busy or self._savers.busy) and time.monotonic() < until:
+            self._collect(TURN_SECONDS)
+        store.flush()
+        return done and not self.busy
+
+    def _patience(self) -> float:
+        """How long nothing but reads can happen."""
+        first = min(self._workers.next_at, self._savers.next_at, self._look_at)
+        return max(0.0, min(TURN_SECONDS, first - time.monotonic()))
+
+    def _put(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if step.do != "poll":  # the reader finds it in the table
+                (self._savers if step.do == "media" else self._workers).put(step)
+        # Others who look for what stopped shall leave it to us.
+        if ours := [step.render_id for step in steps if step.do in {"finish", "media"}]:
+            transitions.mark_swept(ours, timezone.now())
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now >= self._sweep_at:
+            self._sweep_at = now + conf.SWEEP_SECONDS
+            self._put(sweep.sweep())
+            heartbeats.note(heartbeats.SWEEP)
+            pruning.prune()
+        if now >= self._look_at or self._awakened():
+            self._look_at = now + LOOK_SECONDS
+            starting = self._workers.all_of("submit")
+            free = {"finishes": self._workers.free, "saves": self._savers.free}
+            self._put(find(starting=starting, **free))
+
+    def _start(self) -> None:
+        while not self._early.empty():
+            self._put([self._early.get()])
+        self._workers.start()
+        self._savers.start()
+
+    def _collect(self, seconds: float) -> None:
+        """Waits, so that nothing spins while something is under way."""
+        first, second = self._workers, self._savers
+        if not first.busy:
+            first, second = second, first
+        self._put(first.collect(seconds if first.busy else 0.0))
+        self._put(second.collect(0.0))
+
+    def _take(self, step: Step) -> tuple[Step, list[Step]]:
+        """Take one step, in a thread; an exception is logged, and the sweep comes back to it."""
+        with log_context.about(render=step.render_id, task=step.do):
+            try:
+                close_old_connections()
+                return step, self._do(step)
+            except Exception:
+                logger.exception("The step %s of render %s failed.", step.do, step.render_id)
+                return step, []
+            finally:
+                close_old_connections()
+
+    def _do(self, step: Step) -> list[Step]:
+        if step.do == "submit":
+            claim = submission.begin(step.render_id)
+            for following in claim.steps:
+                self._early.put(following)  # the next one starts while this one is on its way
+            return submission.send(claim, self._sume)
+        if step.do == "cancel":
+            return cancellation.cancel(step.render_id, self._sume)
+        transitions.mark_swept([step.render_id], timezone.now())  # it may have waited
+        if step.do == "media":
+            return media_saving.save(step.render_id, self._sume, Unshared())
+        return finishing.finish(step.render_id, self._sume, Unshared())

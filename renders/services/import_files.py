@@ -1,0 +1,291 @@
+"""How a list of renders may be written, and what each line of it says.
+
+Every fault names its line, counted as an editor counts, empty ones included. A cell that begins
+with `=` is text like any other.
+
+
+Reads many requests for renders out of one text, and finds all that is wrong with them.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from renders.exceptions import InvalidRender
+from renders.services.inputs import COLUMNS, KEYS, merge, place
+from renders.services.validation import clean_request, parse_json, request_errors, request_fields
+from renders.states import Kind, takes_model
+
+DELIMITERS = ",;\t"
+
+
+class Layout(StrEnum):
+    """How the text is written."""
+
+    LINES = "lines"
+    """One prompt a line."""
+    TABLE = "table"
+    """CSV with a line of names; commas, semicolons or tabs between."""
+    JSON_LINES = "json lines"
+    """One JSON object a line."""
+
+
+ENDINGS = {
+    "txt": Layout.LINES,
+    "csv": Layout.TABLE,
+    "tsv": Layout.TABLE,
+    "jsonl": Layout.JSON_LINES,
+    "ndjson": Layout.JSON_LINES,
+}
+
+
+class Unreadable(ValueError):
+    """The text as a whole cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, where."""
+
+    line: int
+    message: str
+    field: str = ""
+
+    def __str__(self) -> str:
+        where = f"Line {self.line:,}" if self.line else ""
+        return ": ".join(filter(None, [", ".join(filter(None, [where, self.field])), self.message]))
+
+
+def layout_of(name: str) -> Layout:
+    """By the ending of a file's name. Raises `Unreadable`."""
+    ending = name.rpartition(".")[2].lower()
+    if ending not in ENDINGS:
+        known = ", ".join(f".{known}" for known in ENDINGS)
+        raise Unreadable(f"The file's name must end in one of {known}.")
+    return ENDINGS[ending]
+
+
+def decode(data: bytes) -> str:
+    """UTF-8, with or without a byte order mark. Raises `Unreadable`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise Unreadable(
+            f"The file is not UTF-8: line {line:,} holds something else. Save it anew; in a "
+            "spreadsheet choose “CSV UTF-8”, in an editor the encoding UTF-8."
+        ) from None
+    if "\x00" in text:
+        raise Unreadable("The file holds NUL characters: it is not a text file, or not UTF-8.")
+    return text
+
+
+Found = Iterator[tuple[int, dict[str, Any] | Fault]]
+
+
+def lines_of(text: str, layout: Layout) -> Found:
+    """What each line that holds something says, or what is wrong with it."""
+    return _READERS[layout](text.removeprefix("\ufeff"))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that hold something; not by `splitlines`, which splits at more than line ends."""
+    for number, line in enumerate(_unix(text).split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _prompts(text: str) -> Found:
+    for number, line in _lines(text):
+        yield number, {"prompt": line.strip()}
+
+
+def _known() -> str:
+    return f"Known are: {', '.join([*request_fields(), *COLUMNS])}."
+
+
+def _json_lines(text: str) -> Found:
+    known = {*request_fields(), *KEYS}
+    for number, line in _lines(text):
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            yield number, Fault(number, str(error))
+            continue
+        if not isinstance(value, dict):
+            yield number, Fault(number, 'A JSON object is needed: {"prompt": "A boat"}.')
+        elif unknown := sorted(repr(name) for name in value.keys() - known):
+            yield number, Fault(number, f"Unknown fields: {', '.join(unknown)}. {_known()}")
+        else:
+            yield number, value
+
+
+def _table(text: str) -> Found:
+    rows = _rows(text)
+    line, names = next(rows, (1, []))
+    if isinstance(names, Fault):
+        yield line, names
+        return
+    names = [name.strip().lower() for name in names]
+    fault = _fault_of_names(names)
+    if fault:
+        yield line, Fault(line, f"{fault} {_known()}")
+        return
+    for line, cells in rows:
+        if isinstance(cells, Fault):
+            yield line, cells
+        elif any(cell.strip() for cell in cells[len(names) :]):
+            yield (
+                line,
+                Fault(line, "More cells than columns: text that holds a separator needs quotes."),
+            )
+        else:
+            yield from _fields(line, dict(zip(names, cells, strict=False)))
+
+
+def _fault_of_names(names: list[str]) -> str:
+    unknown = [repr(name) for name in names if name not in (*request_fields(), *COLUMNS)]
+    if not any(names):
+        return "The first line must name the columns."
+    if unknown:
+        return f"The first line names the columns; not known: {', '.join(unknown)}."
+    if "prompt" not in names:
+        return "A column named prompt is needed."
+    if len(set(names)) < len(names):
+        return "A column is named twice."
+    return ""
+
+
+def _rows(text: str) -> Iterator[tuple[int, Any]]:
+    """Rows that hold something, each with the line it begins at."""
+    first = text.lstrip("\r\n").split("\n", 1)[0]
+    delimiter = max(DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(_unix(text), newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield line, Fault(line, f"Not a table from here on: {error}. Are the quotes in pairs?")
+            return
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield line, cells
+        line = reader.line_num + 1
+
+
+def _fields(line: int, cells: dict[str, str]) -> Found:
+    """The values of a row; an empty cell says nothing."""
+    fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell.strip()}
+    for name in fields.keys() & {"kind", "model", "priority", "workspace", *COLUMNS}:
+        fields[name] = fields[name].strip()
+    if "priority" in fields:
+        digits = fields["priority"]
+        # Anything else stays text, which the check of the request refuses.
+        if digits.removeprefix("-").isascii() and digits.removeprefix("-").isdigit():
+            fields["priority"] = int(digits[:10])
+    if "params" in fields:
+        try:
+            fields["params"] = parse_json(fields["params"])
+        except ValueError as error:
+            yield line, Fault(line, str(error), "params")
+            del fields["params"]
+    yield line, fields
+
+
+_READERS = {Layout.LINES: _prompts, Layout.TABLE: _table, Layout.JSON_LINES: _json_lines}
+
+
+MAX_RENDERS = 50_000
+
+
+@dataclass
+class Sheet:
+    """What was read: good requests with the lines they begin at, and all that is wrong."""
+
+    requests: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    repeats: list[tuple[int, int]] = field(default_factory=list)
+    """Lines that ask for the same as an earlier line, and that line."""
+
+
+def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
+    """Read and check all; `common` holds what a line does not say itself."""
+    sheet = Sheet()
+    seen: dict[str, int] = {}
+    references: dict[str, int] = {}
+    for line, found in lines_of(text, layout):
+        if len(sheet.requests) + len(sheet.faults) >= MAX_RENDERS:
+            text = f"More than {MAX_RENDERS:,} renders; add the rest afterwards."
+            sheet.faults.append(Fault(line, text))
+            break
+        if isinstance(found, Fault):
+            sheet.faults.append(found)
+            continue
+        request, wrong = _request(found, common)
+        if not wrong:
+            try:
+                request = clean_request(**request)
+            except InvalidRender:
+                wrong = request_errors(request)
+        if wrong:
+            sheet.faults += [fault_of(line, error, found) for error in wrong]
+            continue
+        sheet.requests.append((line, request))
+        _compare(sheet, request, line, seen, references)
+    return sheet
+
+
+def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> Fault:
+    """The fault of a line that names these fields."""
+    return Fault(line, error.message, place(error, found))
+
+
+def _request(
+    found: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The request of a line, where fields of one kind's own may stand beside `params`."""
+    own = {name: value for name, value in found.items() if name in KEYS}
+    said = {name: value for name, value in found.items() if name not in KEYS}
+    request = {"prompt": "", **common, **said}
+    kind = request.get("kind", Kind.IMAGE)
+    if kind not in Kind.values:
+        return request, []
+    if not takes_model(kind) and "model" not in said:
+        request.pop("model", None)  # what holds for all is not for this kind
+    params = said.get("params", {})
+    if not (own and isinstance(params, dict)):
+        return request, []
+    merged, wrong = merge(Kind(kind), own, params)
+    for_all = {} if "params" in said else common.get("params") or {}
+    request["params"] = {**for_all, **merged}
+    return request, wrong
+
+
+def _compare(
+    sheet: Sheet,
+    request: dict[str, Any],
+    line: int,
+    seen: dict[str, int],
+    references: dict[str, int],
+) -> None:
+    """Point out what an earlier line asks for as well."""
+    reference = request["reference"]
+    if reference:
+        first = references.setdefault(reference, line)
+        if first != line:
+            message = f"Line {first:,} has this reference too; each render needs its own."
+            sheet.faults.append(Fault(line, message, "reference"))
+    same = json.dumps({**request, "reference": ""}, sort_keys=True)
+    first = seen.setdefault(same, line)
+    if first != line:
+        sheet.repeats.append((line, first))

@@ -1,0 +1,174 @@
+"""References: a caller's own name for a request, so that it is made and billed once.
+
+A reference belongs to a scope: the site's own code, or the user who gave it through the API, a
+page or the admin. The id of a row with a reference, and so its idempotency key, follows from the
+installation, the scope and the reference. Asked for again after a backup was restored, a render
+has the same key, and Sume answers with the job that it has.
+
+
+Create once: a request that is sent again with its key never makes a second paid render.
+
+The row of the key and the renders are stored in one transaction. Of two equal requests at the
+same time the second waits for that row, and then finds the renders of the first.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.db import IntegrityError, transaction
+
+from renders import services
+from renders.conf import conf
+from renders.exceptions import KeyReused
+from renders.models import ApiRequest, Installation, RenderJob
+from renders.redaction import ERASED, fingerprint
+from renders.states import takes_model
+from renders.sume.bodies import canonical
+
+# Rows, or values, in one statement: SQLite takes only so many.
+ROWS = 2_000
+
+
+def door(user: Any) -> str:
+    """The scope of the references that this user gives through the API, a page or the admin."""
+    return f"door:{user.pk}"
+
+
+def installation_id() -> UUID:
+    """Which installation this is: `INSTALLATION_ID`, else the random id kept in the database."""
+    if conf.INSTALLATION_ID:
+        return UUID(conf.INSTALLATION_ID)
+    kept = Installation.objects.first()
+    if kept is None:  # `migrate` stores it, but a database can be flushed
+        Installation.objects.bulk_create([Installation()], ignore_conflicts=True)
+        kept = Installation.objects.get()
+    return kept.uuid
+
+
+def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
+    """Insert these, and return them in order: in place of each whose reference is known, its row.
+
+    A row was inserted by this call if it is the object that was given. Call it in a transaction.
+    """
+    derived = [render for render in renders if render.reference or render.retry_of_id]
+    if derived:
+        _name(derived)
+    first: dict[UUID, RenderJob] = {}
+    for render in derived:
+        first.setdefault(render.pk, render)
+    RenderJob.objects.bulk_create(
+        [render for render in renders if render.pk not in first], batch_size=ROWS
+    )
+    # Sorted, so that two callers never wait for each other's references.
+    named = sorted(first.values(), key=lambda row: (row.reference or "", row.pk))
+    for start in range(0, len(named), ROWS):
+        batch = named[start : start + ROWS]
+        first |= zip([row.pk for row in batch], _insert_named(batch), strict=True)
+    return [first.get(row.pk, row) for row in renders]
+
+
+def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
+    """True if this user's cleaned request is the one that made the row.
+
+    A pruned or erased row counts as the same: its request is no longer stored.
+    """
+    if render.erased_at:
+        return True
+    told = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
+    if takes_model(request["kind"]):
+        told.append("model")
+    asked = {name: request[name] for name in told}
+    same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)
+    owner = getattr(user, "pk", None)
+    # Compared as text: a caller may pass the id as a string.
+    return same and str(render.created_by_id) == str(owner)
+
+
+def _name(renders: Iterable[RenderJob]) -> None:
+    """Give the rows of references, and retries, the ids that follow from what they are."""
+    installation = installation_id()
+    for render in renders:
+        if render.reference:
+            facts = [render.reference_scope, render.reference]
+        else:
+            facts = ["retry", str(render.retry_of_id)]
+        render.id = uuid5(installation, json.dumps(facts))
+
+
+def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
+    """As `insert`, for rows whose ids follow from what they are; no two have the same one."""
+    while True:
+        known = _known_of(renders)
+        try:
+            with transaction.atomic():
+                RenderJob.objects.bulk_create([row for row in renders if row.pk not in known])
+        except IntegrityError:
+            if _known_of(renders).keys() <= known.keys():
+                raise  # another fault: no other caller has just stored one of them
+        else:
+            return [known.get(row.pk, row) for row in renders]
+
+
+def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
+    """The rows that have the references or the ids of these, by the ids of these."""
+    renders = list(renders)
+    retries = [render.pk for render in renders if not render.reference]
+    callers: dict[tuple[str, Any], dict[str, UUID]] = {}
+    for render in (render for render in renders if render.reference):
+        of_caller = callers.setdefault((render.reference_scope, render.created_by_id), {})
+        of_caller[str(render.reference)] = render.pk
+    rows = RenderJob.objects.in_bulk(retries) if retries else {}
+    for (scope, owner), pks in callers.items():
+        found = RenderJob.objects.of_references(scope, owner, list(pks))
+        rows |= {pks[name]: row for name, row in found.items()}
+    return rows
+
+
+@dataclass(frozen=True)
+class Created:
+    """The renders of a request, in its order; `replayed` where an earlier one made them."""
+
+    renders: list[RenderJob]
+    replayed: bool = False
+
+
+def create_once(
+    requests: Sequence[Mapping[str, Any]], *, user: Any, key: str = "", body: Any = None
+) -> Created:
+    """Create the renders, or return those that this user's key has made before.
+
+    `body` is the whole request as it came: what a repeated one must equal. Raises `KeyReused`,
+    `ReferenceTaken` or `InvalidRender`; nothing is stored then.
+    """
+    with transaction.atomic():
+        if not key:
+            return Created(_create(requests, user))
+        if key.startswith(ERASED):
+            raise KeyReused
+        body_hash = hashlib.sha256(canonical(body).encode()).hexdigest()
+        request, new = ApiRequest.objects.get_or_create(
+            user=user, key=key, defaults={"body_hash": body_hash}
+        )
+        if new:
+            if ApiRequest.objects.filter(user=user, key=fingerprint(key)).exists():
+                raise KeyReused  # what it made was erased since
+            renders = _create(requests, user)
+            request.render_ids = [str(render.pk) for render in renders]
+            request.save(update_fields=["render_ids"])
+            return Created(renders)
+    if request.body_hash != body_hash:
+        raise KeyReused
+    known = {str(pk): render for pk, render in _found(request.render_ids).items()}
+    return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
+
+
+def _create(requests: Sequence[Mapping[str, Any]], user: Any) -> list[RenderJob]:
+    return [render for render, _is_new in services.create(requests, user, door(user))]
+
+
+def _found(ids: list[str]) -> dict[Any, RenderJob]:
+    return RenderJob.objects.defer("request_body").in_bulk(ids)

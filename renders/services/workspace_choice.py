@@ -1,0 +1,104 @@
+"""Which workspace a render is made in, and who may name one."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from renders.conf import conf, workspaces
+from renders.exceptions import InvalidRender
+from renders.limits.prices import default_model, estimated
+from renders.models import UserWorkspace
+from renders.states import Kind
+
+PERMISSION = "renders.choose_workspace"
+
+
+def choose(user: Any) -> str:
+    """The workspace of what this person (or None: a program) makes and names no workspace for.
+
+    As `WORKSPACE_FOR` says, else the person's own, else the default one. Raises `InvalidRender`
+    where that one is not configured: another account would be billed.
+    """
+    name = _told(user) or _own(user) or workspaces.DEFAULT
+    if workspaces.missing(name):
+        raise InvalidRender(
+            "workspace",
+            f"Your workspace is {name}, which is not configured. Ask whoever runs this site.",
+        )
+    return name
+
+
+def remembering() -> Callable[[Any], str]:
+    """As `choose`, for many renders at once: each person is asked about once."""
+    known: dict[Any, str] = {}
+
+    def chosen(user: Any) -> str:
+        key = getattr(user, "pk", None)
+        if key not in known:
+            known[key] = choose(user)
+        return known[key]
+
+    return chosen
+
+
+def may_choose(user: Any, name: str) -> bool:
+    """Whether this person may name this workspace: with the permission, or if it is theirs."""
+    if user is None or user.has_perm(PERMISSION):
+        return True
+    try:
+        return choose(user) == name
+    except InvalidRender:
+        return False
+
+
+def choices(user: Any) -> list[str]:
+    """The workspaces that this person may name, their own first; nothing where there is one."""
+    if not workspaces.several() or not user.has_perm(PERMISSION):
+        return []
+    try:
+        own = [choose(user)]
+    except InvalidRender:
+        own = []
+    return [*own, *(name for name in workspaces.names() if name not in own)]
+
+
+def prices(user: Any) -> Mapping[str, int]:
+    """What a render of each kind costs this person about, in millionths, where it is known: with
+    the model that forms begin with.
+    """
+    try:
+        own = workspaces.find(choose(user))
+    except InvalidRender:
+        own = None
+    if own is None:
+        return {}
+    found = {kind.value: estimated(own, kind, default_model()) for kind in Kind}
+    return {kind: micros for kind, micros in found.items() if micros is not None}
+
+
+def refuse(user: Any, name: Any) -> None:
+    """Raises `InvalidRender` where this person may not name this workspace."""
+    if isinstance(name, str) and name and not may_choose(user, name):
+        raise InvalidRender("workspace", "You may not choose this workspace; leave it out.")
+
+
+def _told(user: Any) -> str | None:
+    path = conf.WORKSPACE_FOR
+    if not path:
+        return None
+    try:
+        chooser = import_string(path)
+    except ImportError:
+        raise ImproperlyConfigured(f"WORKSPACE_FOR: there is no {path}.") from None
+    name = chooser(user)
+    return str(name) if name else None
+
+
+def _own(user: Any) -> str | None:
+    if user is None or not getattr(user, "pk", None):
+        return None
+    # Asked where there is one workspace, too: theirs may be the one that was taken out.
+    rows = UserWorkspace.objects.filter(user=user.pk)
+    return rows.values_list("workspace", flat=True).first()

@@ -1,0 +1,30 @@
+"""Each web request has an id: in the log, and in the answer, for whoever asks about it later."""
+
+import re
+import uuid
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from renders.telemetry import log_context
+
+HEADER = "X-Request-ID"
+# What a proxy in front of this site gives is kept, if it looks like an id.
+SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{7,99}")
+
+
+class RequestIds:
+    """Middleware: the request's own id, else a new one; `request.request_id`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get(HEADER, "")
+        name = given if SANE.fullmatch(given) else uuid.uuid4().hex
+        request.request_id = name  # type: ignore[attr-defined]
+        with log_context.about(request_id=name):
+            response = self._get_response(request)
+        response[HEADER] = name
+        return response
