@@ -21,7 +21,12 @@ from renders.lifecycle import cancellation, finishing, media_saving, polling, su
 from renders.lifecycle.steps import Step
 from renders.schedulers import dispatch, due_set_upkeep, ticks
 from renders.sume.clients import sume
-from renders.telemetry import heartbeats, log_context, store
+from renders.telemetry import (
+    celery_signs,  # noqa: F401 (workers and beat listen by it)
+    heartbeats,
+    log_context,
+    store,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from renders.coordination.connections import REDIS_DOWN
+from renders.coordination.clients import REDIS_DOWN
 
 # What a token begins with.
 _READS, _WAITS = "r", "w"

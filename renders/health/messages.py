@@ -13,7 +13,7 @@ from renders.conf import conf
 from renders.health import database, stores
 from renders.health.findings import Finding
 from renders.health.work import counted
-from renders.telemetry import heartbeats
+from renders.telemetry import celery_signs
 
 ANSWER_SECONDS = 1.0
 # Left to itself, kombu waits for two seconds before it says that nobody is there.
@@ -172,7 +172,7 @@ def worker_clocks(seconds: float = ANSWER_SECONDS) -> list[Finding]:
     asked = time.time()
     with current_app.connection_for_write() as connection:
         current_app.control.broadcast(
-            heartbeats.COMMAND,
+            celery_signs.COMMAND,
             reply=True,
             timeout=seconds,
             connection=connection,

@@ -7,7 +7,7 @@ from renders.coordination.clients import Cluster
 from renders.coordination.connections import REDIS_DOWN, redis_client
 from renders.health import database, work
 from renders.health.findings import Finding
-from renders.telemetry import heartbeats
+from renders.telemetry import celery_signs
 
 # Fuller than this, it soon takes nothing more.
 FULL = 0.9
@@ -16,7 +16,7 @@ FULL = 0.9
 def answers() -> list[Finding]:
     """Whether Redis answers."""
     try:
-        redis_client().get(heartbeats.KEY)
+        redis_client().get(celery_signs.KEY)
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not answer ({type(error).__name__}).", "redis-away")]
     return [Finding("Redis answers.")]
@@ -25,7 +25,7 @@ def answers() -> list[Finding]:
 def beat() -> list[Finding]:
     """Whether beat sends the sweep, whoever does it then."""
     try:
-        told = redis_client().get(heartbeats.KEY)
+        told = redis_client().get(celery_signs.KEY)
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not answer ({type(error).__name__}).", "redis-away")]
     try:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from renders import signals, transitions
 from renders.conf import conf
 from renders.exceptions import Closed, SumeError
-from renders.lifecycle.media_saving import Tried, attempt_at, clear_away, read_result
+from renders.lifecycle.media_fetching import Tried, attempt_at, clear_away, read_result
 from renders.lifecycle.steps import Step
 from renders.media import storing
 from renders.models import RenderJob

@@ -1,6 +1,4 @@
-"""One try to store one artifact, with a fresh URL where the one known has expired.
-
-The media of a completed render on their way home: one artifact at a time, then the finish.
+"""The media of a completed render on their way home: one artifact at a time, then the finish.
 
 What these tries cannot store, `late_media` goes on with once the render is handled.
 
@@ -10,9 +8,7 @@ followed by one that carries on; of two that store the same one, the first count
 """
 
 import logging
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -22,85 +18,16 @@ from django.utils import timezone
 from renders import transitions
 from renders.conf import conf
 from renders.coordination.leases import Leases, holding
-from renders.exceptions import LinkExpired, MediaError, SumeError
 from renders.lifecycle import late_media
+from renders.lifecycle.media_fetching import Tried, attempt, clear_away
 from renders.lifecycle.steps import Step
-from renders.limits import read_quota
 from renders.media import storing
-from renders.media.storing import Saved
 from renders.models import RenderJob
 from renders.sume.clients import Clients
-from renders.sume.replies import JobResult
 from renders.sume.timing import back_off
 from renders.telemetry import log_context, metrics
 
 logger = logging.getLogger(__name__)
-
-LEAST_SECONDS = 1.0
-
-
-@dataclass
-class Tried:
-    """What a try has stored, or in words why nothing; and fresh URLs, where it read them."""
-
-    saved: Saved | None = None
-    words: str = ""
-    links: Sequence[str] = field(default_factory=list)
-
-
-def read_result(render: RenderJob, sume: Clients) -> JobResult:
-    """Read the result again: free, and its URLs are fresh. Raises `SumeError`."""
-    name = render.workspace
-    return read_quota.read(name, lambda: sume(name).result(render.sume_job_id))
-
-
-def attempt(render: RenderJob, index: int, sume: Clients) -> Tried:
-    """Try to store one artifact. If its URL has expired, read a fresh one and try that."""
-    artifact, began = render.artifacts[index], time.monotonic()
-    try:
-        return Tried(storing.save(str(render.pk), index, artifact, render.kind))
-    except LinkExpired as error:
-        expired = str(error)
-    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
-        return Tried(words=_words(render, error))
-    try:
-        fresh = read_result(render, sume)
-    except SumeError as error:
-        why = f"{expired} Reading a fresh URL failed: {error} ({error.code})"
-        return Tried(words=why)
-    links = storing.renewed(render.artifacts, fresh.artifacts)
-    left = conf.MEDIA_TIMEOUT_SECONDS - (time.monotonic() - began)
-    return attempt_at(render, index, links, max(LEAST_SECONDS, left))
-
-
-def attempt_at(
-    render: RenderJob, index: int, links: Sequence[str], timeout: float | None = None
-) -> Tried:
-    """Try to store one artifact from its fresh URL."""
-    artifact: dict[str, Any] = {**render.artifacts[index], "url": links[index]}
-    try:
-        saved = storing.save(str(render.pk), index, artifact, render.kind, timeout)
-    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
-        return Tried(words=_words(render, error), links=links)
-    return Tried(saved, links=links)
-
-
-def _words(render: RenderJob, error: Exception) -> str:
-    """Why nothing was stored. A storage may raise anything: its traceback goes to the log."""
-    if isinstance(error, MediaError):
-        return str(error)
-    logger.error("Storing media failed for render %s.", render.pk, exc_info=error)
-    why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
-    return f"Artifact not stored: the media storage failed ({type(error).__name__}{why})."
-
-
-def clear_away(render: RenderJob, index: int, names: set[str]) -> None:
-    """Delete what a try has left in storage and the row does not name."""
-    row = RenderJob.objects.filter(pk=render.pk).first()
-    artifacts = row.artifacts if row else []
-    kept = storing.names_of(artifacts[index]) if index < len(artifacts) else set()
-    storing.discard(names - kept)
-
 
 # The first wait in such units (`DEFAULT_POLL_SECONDS`), a minute if nothing else is set: five
 # tries span about ten minutes, so that what is paid for survives a short outage of the storage.

@@ -72,17 +72,8 @@ class FilterForm(forms.Form):
         asked = {name: value for name, value in self.cleaned_data.items() if value}
         if "q" in asked:
             renders = renders.filter(prompt__icontains=asked["q"])
-        match asked.get("status"):
-            case None:
-                pass
-            case "open":
-                renders = renders.filter(finished_at__isnull=True)
-            case "held":
-                renders = renders.filter(held_at__isnull=False)
-            case "overdue":
-                renders = standing.overdue(renders)
-            case status:
-                renders = renders.filter(standing_in([status]))
+        if "status" in asked:
+            renders = _in_status(renders, asked["status"])
         if "kind" in asked:
             renders = renders.filter(kind=asked["kind"])
         if "workspace" in asked:
@@ -122,3 +113,14 @@ class FilterForm(forms.Form):
 
 def _start(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, time.min))
+
+
+def _in_status(renders: RenderQuerySet, status: str) -> RenderQuerySet:
+    match status:
+        case "open":
+            return renders.filter(finished_at__isnull=True)
+        case "held":
+            return renders.filter(held_at__isnull=False)
+        case "overdue":
+            return standing.overdue(renders)
+    return renders.filter(standing_in([status]))

@@ -42,6 +42,10 @@ class Options:
     """Longer request bodies get 413."""
 
     def __post_init__(self) -> None:
+        self._check_numbers()
+        self._check_texts()
+
+    def _check_numbers(self) -> None:
         for name in ("queued_seconds", "processing_seconds", "result_seconds"):
             value = getattr(self, name)
             if not math.isfinite(value) or value < 0:
@@ -58,6 +62,8 @@ class Options:
             raise ValueError("writes_per_minute must be 1 or more, or None for no limit.")
         if not 0 <= self.fault_rate <= 1:
             raise ValueError(f"fault_rate must be between 0 and 1, not {self.fault_rate!r}.")
+
+    def _check_texts(self) -> None:
         if isinstance(self.avatars, str):
             raise ValueError(f"avatars must be several handles, not the text {self.avatars!r}.")
         for name in self.avatars:

@@ -175,15 +175,8 @@ def _json(where: str, value: Any, depth: int) -> None:
             pass
         case str():
             _text("params", value, MAX_PARAMS_BYTES)
-        case int():
-            if abs(value) >= 2**63:
-                raise InvalidRender("params", f"{where}: the number is too large.")
-        case float():
-            if not math.isfinite(value):
-                raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
-            if abs(value) >= 2**63:
-                # PostgreSQL gives such a one back as a whole number.
-                raise InvalidRender("params", f"{where}: the number is too large.")
+        case int() | float():
+            _number(where, value)
         case dict():
             for key, inner in value.items():
                 _text("params", key, 200)
@@ -194,6 +187,13 @@ def _json(where: str, value: Any, depth: int) -> None:
         case _:
             kind = type(value).__name__
             raise InvalidRender("params", f"{where}: a {kind} cannot be written as JSON.")
+
+
+def _number(where: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
+    if abs(value) >= 2**63:  # PostgreSQL gives such a float back as a whole number
+        raise InvalidRender("params", f"{where}: the number is too large.")
 
 
 def _text(field: str, value: Any, longest: int) -> str:

@@ -6,7 +6,7 @@ does not name is sent as it is, unless it is not part of the kind's request.
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -249,15 +249,8 @@ def check(
     kind: Kind, prompt: str, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[BadField]]:
     """As `clean`, with every error instead of the first."""
-    shape, errors = SHAPES[kind], []
-    spelled = {_folded(name): name for name in (*shape.not_part, *shape.fields)}
-    for name in sorted(params.keys() - spelled.values()):
-        if known := spelled.get(_folded(name)):
-            errors.append(BadField(name, f"Unknown field {name}. Do you mean {known}?"))
-    for name in sorted(params.keys() & shape.not_part.keys()):
-        words = f"{name} is not part of the params of kind {kind}."
-        errors.append(BadField(name, f"{words} {shape.not_part[name]}"))
-    cleaned = dict(params)
+    shape, cleaned = SHAPES[kind], dict(params)
+    errors = list(_misnamed(kind, params))
     for name, field in shape.fields.items():
         if name in params or field.required:
             try:
@@ -273,6 +266,18 @@ def check(
         if error.field not in {known.field for known in errors}:
             errors.append(error)
     return cleaned, errors
+
+
+def _misnamed(kind: Kind, params: Mapping[str, Any]) -> Iterator[BadField]:
+    """Names that are misspelled, and those that are not part of this kind's request."""
+    shape = SHAPES[kind]
+    spelled = {_folded(name): name for name in (*shape.not_part, *shape.fields)}
+    for name in sorted(params.keys() - spelled.values()):
+        if known := spelled.get(_folded(name)):
+            yield BadField(name, f"Unknown field {name}. Do you mean {known}?")
+    for name in sorted(params.keys() & shape.not_part.keys()):
+        words = f"{name} is not part of the params of kind {kind}."
+        yield BadField(name, f"{words} {shape.not_part[name]}")
 
 
 def _folded(name: str) -> str:

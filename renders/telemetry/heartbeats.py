@@ -1,24 +1,12 @@
-"""Signs of life: who works without being asked says so in the database, now and then.
-
-Beat's own sign of life, in Redis: tells a beat that is silent from a sweep that nobody takes.
-
-Beat sends the sweep, a worker does it. Only beat listens here; it never waits for the database.
-
-
-Has each worker tell the time when it is asked: clocks that differ break the plan's minute.
-"""
+"""Signs of life: who works without being asked says so in the database, now and then."""
 
 import logging
 import socket
 import time
-from typing import Any
 
-from celery.signals import after_task_publish, beat_init, worker_init
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from renders.celery_settings import SWEEP_TASK
-from renders.coordination.connections import REDIS_DOWN, redis_client, uses_redis
 from renders.models import Heartbeat
 from renders.models.outages import DATABASE_FAILS, in_words
 
@@ -56,37 +44,3 @@ class Pulse:
         if time.monotonic() >= self._next_at:
             self._next_at = time.monotonic() + BEAT_SECONDS
             note(self._name)
-
-
-KEY = "sume:beat"
-
-
-@beat_init.connect
-def listen(**kwargs: Any) -> None:
-    """From now on, each sweep that this process sends leaves a sign."""
-    after_task_publish.connect(leave, sender=SWEEP_TASK)
-
-
-def leave(**kwargs: Any) -> None:
-    """Note the time, for as long as Redis keeps it; without Redis, say nothing."""
-    if uses_redis():
-        try:
-            redis_client().set(KEY, f"{time.time():.3f}")
-        except REDIS_DOWN as error:
-            logger.warning("Redis unreachable (%s): no sign of beat.", type(error).__name__)
-
-
-COMMAND = "renders_clock"
-
-
-@worker_init.connect
-def register(**kwargs: Any) -> None:
-    """Add the command to those that workers answer to."""
-    from celery.worker.control import inspect_command  # only workers need what this brings
-
-    inspect_command(name=COMMAND, help="The time by this worker's clock.")(tell)
-
-
-def tell(state: Any) -> float:
-    """Unix seconds."""
-    return time.time()

@@ -3,10 +3,8 @@
 A label has no value but those named here (anything else is counted as `other`), so that no remote
 party decides how much is kept.
 
-
-Counts of this process, until `renders.telemetry.store` hands them over. Nothing here waits or fails.
-
-Safe to use from any thread; a process that is forked starts with nothing.
+The counts are this process's, until `renders.telemetry.store` hands them over. Counting neither
+waits nor fails, is safe from any thread, and starts with nothing in a process that is forked.
 """
 
 import os

@@ -80,14 +80,8 @@ def in_words(render: RenderJob) -> str:
     if render.cancel_requested_at and not render.is_terminal:
         return "Cancel requested; Sume decides whether it still can."
     match render.status:
-        case Status.PENDING if render.held_at:
-            return "Held: it is not sent until somebody releases it."
-        case Status.PENDING if render.awaits_budget:
-            return f"Waits for the budget: {render.error_message}"
-        case Status.PENDING if render.submit_attempts:
-            return "Waiting to be sent to Sume again."
         case Status.PENDING:
-            return "Waiting for its turn."
+            return _pending_in_words(render)
         case Status.SUBMITTING:
             return "Being sent to Sume."
         case Status.SUBMITTED if is_overdue(render):
@@ -96,20 +90,33 @@ def in_words(render: RenderJob) -> str:
             return f"Sume is at work on it ({render.sume_status})."
         case Status.SUBMITTED:
             return "Sume is at work on it."
-        case Status.COMPLETED if render.artifacts and render.cancel_requested_at:
-            return "It is ready; the cancel came too late."
-        case Status.COMPLETED if render.artifacts:
-            return "It is ready."
-        case Status.COMPLETED if render.handled_at is None:
-            return "It is ready; the result is on its way."
-        case Status.COMPLETED if render.removing_at or (render.result or {}).get("removed"):
-            return "It was made; its pictures and clips are no longer kept."
         case Status.COMPLETED:
-            return "It is ready, but Sume gave no picture or clip for it."
+            return _completed_in_words(render)
         case Status.FAILED:
             return "It could not be made."
         case _:
             return "It was canceled."
+
+
+def _pending_in_words(render: RenderJob) -> str:
+    if render.held_at:
+        return "Held: it is not sent until somebody releases it."
+    if render.awaits_budget:
+        return f"Waits for the budget: {render.error_message}"
+    return (
+        "Waiting to be sent to Sume again." if render.submit_attempts else "Waiting for its turn."
+    )
+
+
+def _completed_in_words(render: RenderJob) -> str:
+    if render.artifacts:
+        late = "; the cancel came too late" * bool(render.cancel_requested_at)
+        return f"It is ready{late}."
+    if render.handled_at is None:
+        return "It is ready; the result is on its way."
+    if render.removing_at or (render.result or {}).get("removed"):
+        return "It was made; its pictures and clips are no longer kept."
+    return "It is ready, but Sume gave no picture or clip for it."
 
 
 @register.filter("overdue")

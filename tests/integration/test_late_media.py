@@ -12,7 +12,8 @@ from renders.conf import conf
 from renders.coordination.leases import Unshared
 from renders.housekeeping import removal
 from renders.lifecycle import finishing, late_media
-from renders.lifecycle.media_saving import Tried, save
+from renders.lifecycle.media_fetching import Tried
+from renders.lifecycle.media_saving import save
 from renders.lifecycle.steps import Step
 from renders.limits import gate
 from renders.media import storing

@@ -6,7 +6,7 @@ import pytest
 import redis
 from celery.signals import after_task_publish
 
-from renders.telemetry import heartbeats
+from renders.telemetry import celery_signs
 
 
 class FakeRedis(dict):
@@ -21,9 +21,9 @@ class FakeRedis(dict):
 @pytest.fixture
 def kept(monkeypatch):
     fake = FakeRedis()
-    monkeypatch.setattr(heartbeats, "redis_client", lambda: fake)
+    monkeypatch.setattr(celery_signs, "redis_client", lambda: fake)
     yield fake
-    after_task_publish.disconnect(heartbeats.leave, sender=heartbeats.SWEEP_TASK)
+    after_task_publish.disconnect(celery_signs.leave, sender=celery_signs.SWEEP_TASK)
 
 
 def send(name):
@@ -31,21 +31,21 @@ def send(name):
 
 
 def test_only_beat_and_only_for_the_sweep(kept):
-    send(heartbeats.SWEEP_TASK)
+    send(celery_signs.SWEEP_TASK)
     assert kept == {}
 
-    heartbeats.listen()
+    celery_signs.listen()
     send("renders.tasks.poll_render")
     assert kept == {}
-    send(heartbeats.SWEEP_TASK)
-    assert abs(float(kept[heartbeats.KEY]) - time.time()) < 5
+    send(celery_signs.SWEEP_TASK)
+    assert abs(float(kept[celery_signs.KEY]) - time.time()) < 5
 
 
 def test_without_redis_beat_goes_on(kept, caplog):
     kept.away = True
-    heartbeats.listen()
+    celery_signs.listen()
 
-    send(heartbeats.SWEEP_TASK)
+    send(celery_signs.SWEEP_TASK)
 
     assert caplog.messages == ["Redis unreachable (ConnectionError): no sign of beat."]
 
@@ -53,6 +53,6 @@ def test_without_redis_beat_goes_on(kept, caplog):
 def test_a_site_without_redis_asks_for_none(kept, settings):
     settings.RENDERS = {**settings.RENDERS, "SCHEDULER": "database"}
 
-    heartbeats.leave()
+    celery_signs.leave()
 
     assert kept == {}

@@ -6,7 +6,7 @@ import pytest
 from celery import current_app
 
 from renders.health import messages
-from renders.telemetry import heartbeats
+from renders.telemetry import celery_signs
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def test_results_in_the_database_need_nothing_else():
 
 def test_a_worker_whose_clock_is_wrong_is_named(monkeypatch):
     def answer(command, *, callback, **options):
-        assert command == heartbeats.COMMAND
+        assert command == celery_signs.COMMAND
         callback({"a@right": time.time()})
         callback({"b@late": time.time() - 60})
         callback({"c@older": {"error": "No such command"}})
@@ -101,7 +101,7 @@ def test_a_worker_whose_clock_is_wrong_is_named(monkeypatch):
 
 
 def test_a_worker_tells_the_time():
-    assert abs(heartbeats.tell(None) - time.time()) < 1
+    assert abs(celery_signs.tell(None) - time.time()) < 1
 
 
 def test_workers_are_asked_through_the_broker_that_is_named():

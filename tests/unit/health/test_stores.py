@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from renders.health import stores
-from renders.telemetry import heartbeats
+from renders.telemetry import celery_signs
 
 
 class FakeRedis:
@@ -35,7 +35,7 @@ def server(monkeypatch, settings):
 def test_beat_is_missed_after_three_sweeps(server, told, code):
     """`told` is what stands in Redis, or the age of the sign in seconds."""
     sign = f"{time.time() - told}".encode() if isinstance(told, float) else told
-    server.kept[heartbeats.KEY] = sign
+    server.kept[celery_signs.KEY] = sign
 
     assert stores.answers()[0].code == ""
     assert stores.beat()[0].code == code
