@@ -62,7 +62,7 @@ class Workspace:
     @property
     def key_mark(self) -> str:
         """Tells whether the key is still the same, and nothing else of it."""
-        mark = salted_hmac("renders.conf.workspaces.key", self.api_key, algorithm="sha256")
+        mark = salted_hmac("renders.workspaces.key", self.api_key, algorithm="sha256")
         return mark.hexdigest()[:16]
 
 

@@ -1,1 +1,1 @@
-"""What `manage.py demo` starts on a bare machine, and how a terminal follows renders."""
+"""What `manage.py demo` starts on a bare machine: the processes, and what they need."""

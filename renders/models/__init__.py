@@ -1,4 +1,4 @@
-"""The tables."""
+"""The tables, and the named queries on them."""
 
 from renders.models.api import ApiRequest, ApiToken
 from renders.models.avatars import Avatar

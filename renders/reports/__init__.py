@@ -1,1 +1,1 @@
-""""""
+"""Figures for people and for machines."""

@@ -1,1 +1,1 @@
-""""""
+"""Who takes the next step, and when: three ways."""

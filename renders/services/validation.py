@@ -189,8 +189,8 @@ def _json(where: str, value: Any, depth: int) -> None:
             raise InvalidRender("params", f"{where}: a {kind} cannot be written as JSON.")
 
 
-def _number(where: str, value: float) -> None:
-    if not math.isfinite(value):
+def _number(where: str, value: int | float) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
         raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
     if abs(value) >= 2**63:  # PostgreSQL gives such a float back as a whole number
         raise InvalidRender("params", f"{where}: the number is too large.")

@@ -1,0 +1,1 @@
+"""What templates call to show a render."""

@@ -1,1 +1,1 @@
-"""What a browser gets."""
+"""What a browser gets: pages, files, probes; and where Sume sends its webhooks."""

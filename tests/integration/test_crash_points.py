@@ -55,42 +55,25 @@ from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
 
+ROOMS = Path(renders.__file__).parent
 TRACED = {
-    str(Path(renders.__file__).parent / f"{name}.py")
-    for name in (
-        "admission",
-        "backlog",
-        "cancellation",
-        "checking",
-        "claims",
-        "due",
-        "fetching",
-        "finishing",
-        "gate",
-        "holding",
-        "late_media",
-        "learning",
-        "lease",
-        "media",
-        "media_moves",
-        "moves",
-        "polling",
-        "querysets",
-        "reader",
-        "reading",
-        "budget",
-        "recording",
-        "running",
-        "saving",
-        "scheduling",
-        "sending",
-        "announcements",
-        "services",
-        "sortedset",
-        "submission",
-        "ticks",
+    str(path)
+    for pattern in (
+        "coordination/due_set.py",
+        "coordination/leases.py",
+        "lifecycle/*.py",
+        "limits/capacity.py",
+        "limits/gate.py",
+        "limits/read_quota.py",
+        "media/storing.py",
+        "schedulers/*.py",
+        "services/__init__.py",
+        "services/webhook_events.py",
+        "transitions/*.py",
     )
+    for path in sorted(ROOMS.glob(pattern))
 }
+assert len(TRACED) > 30, "The rooms have moved, and nothing is traced."
 # Longer than the reap age, every lease, every pause and the making of a picture.
 LONG_SECONDS = 1000.0
 MOST_ROUNDS = 6

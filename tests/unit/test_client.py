@@ -1050,7 +1050,7 @@ def test_threads_that_read_at_once_have_a_connection_each_and_keep_it_for_all(se
 def test_a_forked_process_has_a_connection_of_its_own(server):
     script = """
         import os, sys
-        from renders.client import SumeClient
+        from renders.sume.client import SumeClient
 
         client = SumeClient("key", sys.argv[1], timeout=3.0)
         client.status("parent")

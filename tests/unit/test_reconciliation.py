@@ -348,7 +348,7 @@ def limited(monkeypatch, refusals, code=read_quota.USED_UP):
             raise left.pop()
         return ask()
 
-    monkeypatch.setattr("renders.reports.reconciliation.budget.read", read)
+    monkeypatch.setattr("renders.reports.reconciliation.read_quota.read", read)
     monkeypatch.setattr("renders.reports.reconciliation.time.sleep", waits.append)
     return waits
 
@@ -381,7 +381,7 @@ def test_a_pause_is_not_waited_for(monkeypatch):
 def test_every_read_is_taken_from_the_read_limit(monkeypatch):
     sent = []
     monkeypatch.setattr(
-        "renders.reports.reconciliation.budget.read",
+        "renders.reports.reconciliation.read_quota.read",
         lambda workspace, ask: (sent.append(workspace), ask())[1],
     )
     accepted("job_1", workspace="default")

@@ -83,7 +83,7 @@ def test_its_variables_are_those_that_are_read():
 @pytest.mark.parametrize("words", ["budget_spent", "unknown_workspace"])
 def test_the_codes_it_names_are_those_of_the_code(words):
     assert words in PAGE
-    assert any(f'"{words}"' in path.read_text() for path in (ROOT / "renders").glob("*.py"))
+    assert any(f'"{words}"' in path.read_text() for path in (ROOT / "renders").rglob("*.py"))
 
 
 def test_what_it_calls_things_in_the_admin_is_what_they_are_called():
