@@ -42,7 +42,7 @@ IN_FLIGHT = (Status.SUBMITTING, Status.SUBMITTED)
 TERMINAL = (Status.COMPLETED, Status.FAILED, Status.CANCELED)
 
 
-class Sort(models.TextChoices):
+class RequestType(models.TextChoices):
     """The two sorts of requests that Sume counts."""
 
     WRITES = "writes", "Writes"

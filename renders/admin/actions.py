@@ -21,7 +21,7 @@ from django.utils.dateparse import parse_datetime
 from renders.models import RenderJob
 from renders.models.querysets import RETRYABLE
 from renders.services import bulk
-from renders.services.bulk import Tally
+from renders.services.bulk import BulkResult
 
 # More get one entry for all: the list of recent actions stays readable.
 ONE_BY_ONE = 100
@@ -150,7 +150,7 @@ class RenderActions(admin.ModelAdmin):
     def _report(
         self,
         request: HttpRequest,
-        tally: Tally,
+        tally: BulkResult,
         count: int,
         words: str,
         left_alone: str,

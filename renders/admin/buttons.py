@@ -28,7 +28,7 @@ class Button:
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """A way to another page."""
 
     label: str
@@ -105,26 +105,28 @@ class RenderButtons(admin.ModelAdmin):
         allowed = self.get_actions(request)
         return [button for button in BUTTONS.values() if fits[button] and button.action in allowed]
 
-    def _links(self, request: HttpRequest, render: RenderJob) -> list[Link]:
+    def _links(self, request: HttpRequest, render: RenderJob) -> list[PageLink]:
         links = []
         if self.has_add_permission(request) and not render.erased_at:
             add = reverse("admin:renders_renderjob_add")
-            links.append(Link("New from this", f"{add}?from={render.pk}"))
+            links.append(PageLink("New from this", f"{add}?from={render.pk}"))
         if render.retry_of_id:
-            links.append(Link("The render that it retries", _change_url(render.retry_of_id)))
+            links.append(PageLink("The render that it retries", _change_url(render.retry_of_id)))
         seen = self.get_queryset(request).filter(retry_of=render)
-        links += [Link("Its retry", _change_url(retry.pk)) for retry in seen]
+        links += [PageLink("Its retry", _change_url(retry.pk)) for retry in seen]
         if request.user.has_perm("django_celery_results.view_taskresult"):
             try:
                 results = reverse("admin:django_celery_results_taskresult_changelist")
             except NoReverseMatch:
                 pass  # results are kept elsewhere
             else:
-                links.append(Link("Task results", f"{results}?q={render.pk}"))
+                links.append(PageLink("Task results", f"{results}?q={render.pk}"))
         if conf.FLOWER_URL:
             # Flower puts `name:` before the word, and searches for both.
             query = f"name=renders.tasks%20args:{render.pk}"
-            links.append(Link("Tasks in Flower", f"{conf.FLOWER_URL.rstrip('/')}/tasks?{query}"))
+            links.append(
+                PageLink("Tasks in Flower", f"{conf.FLOWER_URL.rstrip('/')}/tasks?{query}")
+            )
         return links
 
 

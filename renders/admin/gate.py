@@ -14,7 +14,7 @@ from renders.limits import gate
 from renders.models import Gate
 from renders.reports import standing
 from renders.reports.standing import GateStanding
-from renders.states import Sort
+from renders.states import RequestType
 
 # What no button ends: the settings do, or the next month.
 NOT_RESUMED = {"budget_spent", "unknown_workspace"}
@@ -81,7 +81,7 @@ class GateAdmin(admin.ModelAdmin):
         return HttpResponseRedirect(request.path)
 
     def _note(self, request: HttpRequest, workspace: str, what: str) -> None:
-        row = gate.row_of(workspace, Sort.WRITES)
+        row = gate.row_of(workspace, RequestType.WRITES)
         if row:
             self.log_change(request, row, what)
 

@@ -172,7 +172,7 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def holding(leases: Leases, name: str, life: float) -> Iterator[bool]:
+def hold(leases: Leases, name: str, life: float) -> Iterator[bool]:
     """Whether the step may be taken: False while somebody else is at it.
 
     Redis away: it is taken without a lease, and the log says so.

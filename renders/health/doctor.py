@@ -5,7 +5,7 @@ from functools import partial
 from renders.conf import conf
 from renders.coordination.connections import uses_redis
 from renders.health import database, environment, messages, stores, work
-from renders.health.findings import Level, Part
+from renders.health.findings import HealthPart, Level
 from renders.health.probes import Lane, Lanes, Probe
 
 # How long workers have for their answer: they may be busy.
@@ -14,12 +14,12 @@ WORKERS_SECONDS = 2.0
 WELL, WRONG, LOOK = 0, 1, 3
 
 
-def examine(seconds: float, *, offline: bool = False) -> list[Part]:
+def examine(seconds: float, *, offline: bool = False) -> list[HealthPart]:
     """What is found within so many seconds; `offline` leaves Sume out."""
     return Lanes(0).ask(questions(offline=offline), seconds)
 
 
-def status_of(parts: list[Part]) -> int:
+def status_of(parts: list[HealthPart]) -> int:
     """0 if nobody needs to do anything, 1 if something does not work, 3 if only warnings are."""
     worst = max((part.level for part in parts), default=Level.OK)
     return {Level.ERROR: WRONG, Level.WARNING: LOOK}.get(worst, WELL)

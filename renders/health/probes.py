@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.db import connections
 
-from renders.health.findings import Finding, Part
+from renders.health.findings import Finding, HealthPart
 from renders.models.outages import DATABASE_FAILS, in_words, is_unmigrated
 
 # What was found is told again for so long: many who ask at once cost one round.
@@ -38,7 +38,7 @@ class Round:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self._told: dict[str, Part] = {}
+        self._told: dict[str, HealthPart] = {}
         self._asking = lane[0].part
         self.began = time.monotonic()
         self.ended: float | None = None
@@ -50,7 +50,7 @@ class Round:
             threading.Thread(target=self._run, name="health", daemon=True).start()
         except RuntimeError:  # the system allows no more now: a later round may have one
             found = (Finding("No thread was free to ask.", "not-asked"),)
-            self._told = {probe.part: Part(probe.part, found) for probe in self._lane}
+            self._told = {probe.part: HealthPart(probe.part, found) for probe in self._lane}
             self._end()
 
     def _run(self) -> None:
@@ -67,14 +67,14 @@ class Round:
             found = [Finding(f"Not asked: {ended}", "not-asked")] if ended else asked(probe)
             if any(finding.code in ENDS_A_LANE for finding in found):
                 ended = found[-1].said
-            self._told[probe.part] = Part(probe.part, tuple(found), time.monotonic() - began)
+            self._told[probe.part] = HealthPart(probe.part, tuple(found), time.monotonic() - began)
         self._end()
 
     def _end(self) -> None:
         self.ended = time.monotonic()
         self.over.set()
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[HealthPart]:
         """What is known by now."""
         told, asking = dict(self._told), self._asking
         waited = time.monotonic() - self.began
@@ -82,7 +82,7 @@ class Round:
         behind = Finding(f"Not asked: {asking} has not answered.", "not-asked")
         return [
             told.get(probe.part)
-            or Part(probe.part, (silent if probe.part == asking else behind,), waited)
+            or HealthPart(probe.part, (silent if probe.part == asking else behind,), waited)
             for probe in self._lane
         ]
 
@@ -106,7 +106,7 @@ class Lanes:
         self._rounds: dict[tuple[str, ...], Round] = {}
         self._lock = threading.Lock()
 
-    def ask(self, lanes: Sequence[Lane], seconds: float) -> list[Part]:
+    def ask(self, lanes: Sequence[Lane], seconds: float) -> list[HealthPart]:
         """What is found within so many seconds, in the order of the questions."""
         rounds = [self._round(lane) for lane in lanes]
         for one in rounds:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from renders.conf import conf
 from renders.coordination.connections import uses_redis
 from renders.health import database, environment, messages, stores, work
-from renders.health.findings import Part
+from renders.health.findings import HealthPart
 from renders.health.probes import Lane, Lanes, Probe
 
 # A load balancer asks every few seconds and does not wait for long.
@@ -23,7 +23,7 @@ lanes = Lanes(KEEP_SECONDS)
 class Readiness:
     """The parts, and what follows from them."""
 
-    parts: list[Part]
+    parts: list[HealthPart]
 
     @property
     def able(self) -> bool:

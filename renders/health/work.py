@@ -19,7 +19,7 @@ from renders.models import Heartbeat, RenderEvent, RenderJob, WebhookEvent
 from renders.reports import attention, standing
 from renders.reports.attention import Reason
 from renders.reports.standing import GateStanding
-from renders.states import Sort
+from renders.states import RequestType
 from renders.telemetry import heartbeats
 
 # What comes back every so often is missed after three times that, and this.
@@ -82,7 +82,7 @@ def _unread() -> list[str]:
     return [
         name
         for name, gates in standing.all_gates().items()
-        if any(gate.closed for gate in gates if gate.sort == Sort.READS)
+        if any(gate.closed for gate in gates if gate.sort == RequestType.READS)
     ]
 
 

@@ -25,7 +25,7 @@ WINDOW = 5_000
 
 
 @dataclass
-class Tally:
+class Pruned:
     """How many of each were deleted, or would be."""
 
     renders: int = 0
@@ -45,9 +45,9 @@ class Tally:
     stopped: bool = False
     """Before all was done."""
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "Pruned") -> "Pruned":
         mine, theirs = asdict(self), asdict(other)
-        return Tally(**{name: mine[name] + theirs[name] for name in mine})
+        return Pruned(**{name: mine[name] + theirs[name] for name in mine})
 
     @property
     def rows(self) -> int:
@@ -81,9 +81,9 @@ class Pruning:
         self._told = told
         self._stop = stop
         self._failed: set[UUID] = set()
-        self.done = Tally()
+        self.done = Pruned()
 
-    def run(self) -> Tally:
+    def run(self) -> Pruned:
         """Delete all that is too old."""
         steps = (self._delete, self._strip, self._marked, self._media, self._events, self._others)
         for step in steps:
@@ -184,7 +184,7 @@ def _delete_some(rows: Any, batch: int) -> int:
     return rows.model._default_manager.filter(pk__in=pks).delete()[0] if pks else 0
 
 
-def foresee(ages: Ages, *, files: bool = True) -> Tally:
+def foresee(ages: Ages, *, files: bool = True) -> Pruned:
     """What a run would delete now, be it without its files. Changes nothing."""
     old = Old(ages)
     levels = old.deletable()
@@ -193,7 +193,7 @@ def foresee(ages: Ages, *, files: bool = True) -> Tally:
     begun = removal.marked().filter(OVER).order_by()
     kept = old.with_media().filter(removing_at=None)
     events = old.events()
-    found = Tally(renders=sum(level.count() for level in levels), bills=stripped.count())
+    found = Pruned(renders=sum(level.count() for level in levels), bills=stripped.count())
     found.events = sum(
         RenderEvent.objects.filter(render__in=rows.values("pk")).count() for rows in gone
     )
@@ -213,9 +213,9 @@ def foresee(ages: Ages, *, files: bool = True) -> Tally:
     return found
 
 
-def run_as_set(stop: Callable[[], bool]) -> Tally:
+def run_as_set(stop: Callable[[], bool]) -> Pruned:
     """A run with the ages of the settings; also of what somebody has begun."""
     ages = Ages.as_set()
     if not (ages.any or removal.marked().exists()):
-        return Tally()
+        return Pruned()
     return Pruning(ages, batch=conf.SWEEP_BATCH, stop=stop).run()

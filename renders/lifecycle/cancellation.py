@@ -12,7 +12,7 @@ from renders.lifecycle.claims import Claim
 from renders.lifecycle.steps import Step
 from renders.limits import gate
 from renders.models import RenderJob
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.clients import Clients
 from renders.telemetry import log_context
 
@@ -32,7 +32,7 @@ def cancel(render_id: UUID, sume: Clients) -> list[Step]:
         sume(render.workspace).cancel(render.sume_job_id, f"render-cancel-{render.pk}")
         answer = "Sume canceled it."
     except (Paused, BackOff) as error:
-        gate.pause(render.workspace, Sort.WRITES, error)
+        gate.pause(render.workspace, RequestType.WRITES, error)
         return claims.next_in_line(render.workspace)
     except SumeError as error:
         # Sume may not know everywhere yet what it has just accepted: 404 is no answer.
@@ -48,7 +48,7 @@ def _tried(claim: Claim, answered: bool) -> list[Step]:
     """If it was the one that tries after a refusal: whether the key is taken again."""
     if not claim.probe:
         return []
-    (gate.passed if answered else gate.failed)(claim.workspace, Sort.WRITES)
+    (gate.passed if answered else gate.failed)(claim.workspace, RequestType.WRITES)
     return claims.next_in_line(claim.workspace)
 
 

@@ -19,11 +19,11 @@ from renders.conf.workspaces import Workspace
 from renders.exceptions import Closed
 from renders.lifecycle.steps import Step
 from renders.limits import capacity, gate, over_budget, spending, submit_deadline
-from renders.limits.capacity import Room
+from renders.limits.capacity import Capacity
 from renders.limits.spending import Funds
 from renders.models import Gate, RenderJob
 from renders.models.querysets import RenderQuerySet
-from renders.states import CANCELING, SENDING, Sort
+from renders.states import CANCELING, SENDING, RequestType
 
 # Shortest wait of the message that goes on with the line: several places open meanwhile.
 SHORTEST_WAKE_SECONDS = 1.0
@@ -58,7 +58,7 @@ def claim(named: UUID, limit: int = 1) -> Claim:
     if not line(workspace, now).exists():
         return Claim(workspace)
     with transaction.atomic():
-        row = gate.lock(workspace, Sort.WRITES)
+        row = gate.lock(workspace, RequestType.WRITES)
         now = timezone.now()  # others may have held the lock for a while
         funds = spending.Funds(limits, now) if spending.limited(limits) else None
         room = _room(limits, row, now, funds)
@@ -82,7 +82,7 @@ def in_time(pk: UUID, claim: Claim) -> bool:
     if limits is None:
         return False
     with transaction.atomic():
-        row = gate.lock(limits.name, Sort.WRITES)
+        row = gate.lock(limits.name, RequestType.WRITES)
         now = timezone.now()
         if gate.shut(row, now) or capacity.minute_is_full(limits, now):
             return False
@@ -106,7 +106,7 @@ def next_in_lines() -> list[Step]:
 
 def closed(workspace: str, now: datetime) -> Closed | None:
     """Why no render is sent now: the gate, or the month's budget. A quick look, without a lock."""
-    if why := gate.closed(workspace, Sort.WRITES, now):
+    if why := gate.closed(workspace, RequestType.WRITES, now):
         return why
     limits = workspaces.find(workspace)
     why = spending.closed(limits, now) if limits else None
@@ -123,7 +123,7 @@ def claim_cancel(pk: UUID, workspace: str) -> Claim:
     if limits is None:
         return Claim(workspace)
     with transaction.atomic():
-        row = gate.lock(workspace, Sort.WRITES)
+        row = gate.lock(workspace, RequestType.WRITES)
         now = timezone.now()
         probe = row.refusals > 0
         if probe and gate.trying(row, now):
@@ -140,7 +140,7 @@ def claim_cancel(pk: UUID, workspace: str) -> Claim:
 def cancels_left(workspace: str) -> int:
     """How many may be asked of Sume just now; a quick look, without the lock."""
     now = timezone.now()
-    limits, row = workspaces.find(workspace), gate.row_of(workspace, Sort.WRITES)
+    limits, row = workspaces.find(workspace), gate.row_of(workspace, RequestType.WRITES)
     if limits is None or (row and row.paused_until and row.paused_until > now):
         return 0
     return capacity.writes_left(limits, now)
@@ -154,7 +154,7 @@ def line(workspace: str, now: datetime) -> RenderQuerySet:
     return RenderJob.objects.filter(workspace=workspace).due(now)
 
 
-def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Room:
+def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Capacity:
     """How many may be sent, by all that limits them."""
     room = capacity.room(limits, row, capacity.load(limits, now), now)
     why = funds.closed() if funds and room.fresh else None
@@ -167,7 +167,7 @@ def _take(
     workspace: str,
     named: UUID,
     now: datetime,
-    room: Room,
+    room: Capacity,
     limit: int,
     funds: Funds | None,
 ) -> tuple[list[UUID], int]:
@@ -206,10 +206,10 @@ def _wake_after(workspace: str, closed: Closed) -> list[Step]:
         return []
     now = timezone.now()
     until = max(closed.until, now)
-    if capacity.wakes(gate.row_of(workspace, Sort.WRITES), until, now):
+    if capacity.wakes(gate.row_of(workspace, RequestType.WRITES), until, now):
         return []  # without the lock: this is what a long line behind a closed gate costs
     following = line(workspace, until).pks(1)
     if not following:
         return []
     with transaction.atomic():
-        return _wake(gate.lock(workspace, Sort.WRITES), following[0], until, now)
+        return _wake(gate.lock(workspace, RequestType.WRITES), following[0], until, now)

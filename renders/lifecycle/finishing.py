@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from renders import signals, transitions
 from renders.conf import conf
-from renders.coordination.leases import Leases, holding
+from renders.coordination.leases import Leases, hold
 from renders.exceptions import NotFound, SumeError
 from renders.lifecycle import late_media
 from renders.lifecycle.steps import Step
@@ -42,7 +42,7 @@ def finish(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
 
     Media that are still to be stored come first: then their step follows, and this one after it.
     """
-    with holding(leases, str(render_id), conf.grace_seconds) as free:
+    with hold(leases, str(render_id), conf.grace_seconds) as free:
         return _finish(render_id, sume) if free else []
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from renders import transitions
 from renders.conf import conf
-from renders.coordination.leases import Leases, holding
+from renders.coordination.leases import Leases, hold
 from renders.lifecycle import late_media
 from renders.lifecycle.media_fetching import Tried, attempt, clear_away
 from renders.lifecycle.steps import Step
@@ -38,7 +38,7 @@ EARLY_SECONDS = 1.0
 
 def save(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
     """Store the artifact that is due, if nobody else is at it. Returns what follows."""
-    with holding(leases, str(render_id), conf.media_seconds) as free:
+    with hold(leases, str(render_id), conf.media_seconds) as free:
         return _save(render_id, sume) if free else []
 
 

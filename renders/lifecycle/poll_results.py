@@ -26,14 +26,14 @@ from renders.states import Status
 from renders.sume.replies import JobStatus
 from renders.sume.timing import back_off, clamp
 from renders.telemetry import log_context, metrics
-from renders.transitions import Heard
+from renders.transitions import PollUpdate
 
 # What Sume, or nobody, answered.
 Answer = JobStatus | SumeError
 
 
 @dataclass(frozen=True)
-class Goes:
+class KeepPolling:
     """The job still runs, or nothing is known: read it again in `wait` seconds."""
 
     wait: float
@@ -45,7 +45,7 @@ class Goes:
 
 
 @dataclass(frozen=True)
-class Ends:
+class Ended:
     """The job has ended; `cost` in millionths of a US dollar."""
 
     status: Status
@@ -55,7 +55,7 @@ class Ends:
     cost: int | None = None
 
 
-def learn(render: RenderJob, answer: Answer, now: datetime) -> Goes | Ends:
+def learn(render: RenderJob, answer: Answer, now: datetime) -> KeepPolling | Ended:
     """What this answer means for the render as it was before the read."""
     if isinstance(answer, SumeError):
         return _failed(render, answer, now)
@@ -70,15 +70,15 @@ def learn(render: RenderJob, answer: Answer, now: datetime) -> Goes | Ends:
         shortest=max(_shortest_wait(render, now), account.webhook_poll_seconds if account else 0),
         longest=conf.MAX_POLL_SECONDS,
     )
-    return Goes(wait, answer.sume_status)
+    return KeepPolling(wait, answer.sume_status)
 
 
-def _failed(render: RenderJob, error: SumeError, now: datetime) -> Goes | Ends:
+def _failed(render: RenderJob, error: SumeError, now: datetime) -> KeepPolling | Ended:
     missing = isinstance(error, NotFound)
     # Other failures in between prove nothing: only a successful read resets the grace.
     since = render.not_found_since or (now if missing else None)
     if missing and since and (now - since).total_seconds() > conf.NOT_FOUND_GRACE_SECONDS:
-        return Ends(
+        return Ended(
             Status.FAILED,
             render.sume_status,
             code="job_not_found",
@@ -91,12 +91,12 @@ def _failed(render: RenderJob, error: SumeError, now: datetime) -> Goes | Ends:
     wait = clamp(
         wait, default=wait, shortest=_shortest_wait(render, now), longest=conf.MAX_POLL_SECONDS
     )
-    return Goes(wait, render.sume_status, failures, since, answered=False)
+    return KeepPolling(wait, render.sume_status, failures, since, answered=False)
 
 
-def _ended(ending: Status, answer: JobStatus) -> Ends:
+def _ended(ending: Status, answer: JobStatus) -> Ended:
     completed = ending == Status.COMPLETED
-    return Ends(
+    return Ended(
         ending,
         answer.sume_status,
         code="" if completed else answer.fault.code,
@@ -136,7 +136,7 @@ def record(render: RenderJob, answer: Answer) -> Next:
     learned = learn(render, answer, now)
     _count(answer, learned)
     _complain(render, answer, learned)
-    if isinstance(learned, Ends):
+    if isinstance(learned, Ended):
         told = _end(render, learned, now)
         return (
             replace(told, steps=[*told.steps, *claims.next_in_line(render.workspace)])
@@ -156,10 +156,10 @@ def record_many(
     """
     now = timezone.now()
 
-    def learn_from(render: RenderJob, answer: Answer, at: datetime) -> Goes | Ends:
+    def learn_from(render: RenderJob, answer: Answer, at: datetime) -> KeepPolling | Ended:
         told = learn(render, answer, at)
         _count(answer, told)
-        if isinstance(told, Ends):
+        if isinstance(told, Ended):
             return told
         return replace(told, wait=max(0.0, told.wait - (now - at).total_seconds()))
 
@@ -169,12 +169,17 @@ def record_many(
     ]
     told_of = list(zip(answers, learned, strict=True))
     won = _record_going(
-        [_heard(render, told, now) for (render, _), told in told_of if isinstance(told, Goes)], now
+        [
+            _heard(render, told, now)
+            for (render, _), told in told_of
+            if isinstance(told, KeepPolling)
+        ],
+        now,
     )
 
-    def what_follows(render: RenderJob, answer: Answer, told: Goes | Ends) -> Next:
+    def what_follows(render: RenderJob, answer: Answer, told: KeepPolling | Ended) -> Next:
         _complain(render, answer, told)
-        if isinstance(told, Ends):
+        if isinstance(told, Ended):
             return _end(render, told, now)
         if render.pk in won:
             return _after(render, told, told.wait)
@@ -193,7 +198,7 @@ def record_many(
     return following
 
 
-def _record_going(going: list[Heard], now: datetime) -> set[UUID]:
+def _record_going(going: list[PollUpdate], now: datetime) -> set[UUID]:
     """Those that were written down together; none, where one of them cannot be."""
     try:
         return transitions.record_reads(going, now)
@@ -216,7 +221,7 @@ def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
             return None
 
 
-def _go_on(render: RenderJob, told: Goes, now: datetime) -> Next:
+def _go_on(render: RenderJob, told: KeepPolling, now: datetime) -> Next:
     wait = told.wait
     won = transitions.record(_heard(render, told, now), now)
     if not won and told.answered:
@@ -233,8 +238,8 @@ def _lost() -> Next:
     return Next()
 
 
-def _heard(render: RenderJob, told: Goes, now: datetime) -> Heard:
-    return Heard(
+def _heard(render: RenderJob, told: KeepPolling, now: datetime) -> PollUpdate:
+    return PollUpdate(
         render.pk,
         render.poll_count,
         render.asked_at,
@@ -246,7 +251,7 @@ def _heard(render: RenderJob, told: Goes, now: datetime) -> Heard:
     )
 
 
-def _after(render: RenderJob, told: Goes, wait: float) -> Next:
+def _after(render: RenderJob, told: KeepPolling, wait: float) -> Next:
     if told.sume_status != render.sume_status:
         transitions.log(render.pk, "sume status", told.sume_status)
     return Next(wait, cancel_if_asked(render))
@@ -260,7 +265,7 @@ def cancel_if_asked(render: RenderJob) -> list[Step]:
     return [Step("cancel", render.pk)] if claims.cancels_left(render.workspace) else []
 
 
-def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
+def _end(render: RenderJob, told: Ended, now: datetime) -> Next:
     won = transitions.end(
         render.pk,
         render.poll_count,
@@ -279,15 +284,15 @@ def _end(render: RenderJob, told: Ends, now: datetime) -> Next:
     return Next(None, [Step("finish", render.pk)], ended=True)
 
 
-def _count(answer: Answer, told: Goes | Ends) -> None:
+def _count(answer: Answer, told: KeepPolling | Ended) -> None:
     if isinstance(answer, SumeError):
         metrics.count("reads", outcome=answer.outcome)
     else:
-        metrics.count("reads", outcome="ended" if isinstance(told, Ends) else "waiting")
+        metrics.count("reads", outcome="ended" if isinstance(told, Ended) else "waiting")
 
 
-def _complain(render: RenderJob, answer: Answer, told: Goes | Ends) -> None:
-    if isinstance(answer, SumeError) and isinstance(told, Goes):
+def _complain(render: RenderJob, answer: Answer, told: KeepPolling | Ended) -> None:
+    if isinstance(answer, SumeError) and isinstance(told, KeepPolling):
         with log_context.about(sume_request=answer.request_id):
             logger.warning(
                 "Reading render %s failed (%s); again in %.1f s.", render.pk, answer.code, told.wait

@@ -29,7 +29,7 @@ from renders.lifecycle.claims import Claim
 from renders.lifecycle.steps import Step
 from renders.limits import capacity, gate
 from renders.models import RenderJob, WebhookEvent
-from renders.states import Kind, Sort, Status
+from renders.states import Kind, RequestType, Status
 from renders.sume import bodies
 from renders.sume.bodies import canonical
 from renders.sume.client import SumeClient
@@ -67,7 +67,7 @@ def send(claim: Claim, sume: Clients) -> list[Step]:
     steps: list[Step] = []
     for pk in claim.renders:
         with log_context.about(render=pk):
-            if steps and gate.closed(claim.workspace, Sort.WRITES, timezone.now()):
+            if steps and gate.closed(claim.workspace, RequestType.WRITES, timezone.now()):
                 steps += _unsent(pk, claim)
             elif not claims.in_time(pk, claim):
                 steps += [*_unsent(pk, claim), *claims.next_in_line(claim.workspace)]
@@ -101,11 +101,11 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     outcome = "idempotency_hit" if accepted.idempotency_hit else "accepted"
     metrics.count("submits", workspace=workspace, outcome=outcome)
     with transaction.atomic():
-        gate.lock(workspace, Sort.WRITES)
+        gate.lock(workspace, RequestType.WRITES)
         theirs = RenderJob.objects.filter(workspace=workspace, status=Status.SUBMITTING)
         capacity.accepted(workspace, accepted.queue_capacity_remaining, theirs.count())
     if claim.probe:
-        gate.passed(workspace, Sort.WRITES)
+        gate.passed(workspace, RequestType.WRITES)
     return [*steps, *(claims.next_in_line(workspace) if claim.last else [])]
 
 
@@ -184,7 +184,7 @@ def _webhook_wait(render: RenderJob) -> float:
 def _known_after_all(render: RenderJob, now: datetime, facts: dict[str, Any]) -> bool:
     """Accept a late answer for a row that had failed with an unknown outcome; True if it did."""
     with transaction.atomic():
-        gate.lock(render.workspace, Sort.WRITES)  # nobody adds up what is spent meanwhile
+        gate.lock(render.workspace, RequestType.WRITES)  # nobody adds up what is spent meanwhile
         # The lock is that of a retry, which would have a key of its own.
         RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk).first()
         unknown = RenderJob.objects.resendable().filter(pk=render.pk).exists()
@@ -205,14 +205,14 @@ def _unclaimed(render_id: UUID, job_id: str) -> None:
 def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     now = timezone.now()
     if isinstance(error, Paused | BackOff):
-        until = gate.pause(claim.workspace, Sort.WRITES, error)
+        until = gate.pause(claim.workspace, RequestType.WRITES, error)
         # A moment after the others, so that one that is always refused stops nobody else.
         wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
         wait = max(wait, min(error.retry_after or 0, conf.MAX_PAUSE_SECONDS))
         if claim.probe:
-            gate.failed(claim.workspace, Sort.WRITES)
+            gate.failed(claim.workspace, RequestType.WRITES)
     else:
         return _rejected(render, claim, error)
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
@@ -253,7 +253,7 @@ def _unsendable(pk: UUID, claim: Claim, error: bodies.BadField) -> list[Step]:
 def _rejected(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     logger.warning("Render %s refused by Sume: %s.", render.pk, error.code)
     if claim.probe:
-        gate.passed(claim.workspace, Sort.WRITES)  # it was this request, not the key
+        gate.passed(claim.workspace, RequestType.WRITES)  # it was this request, not the key
     won = transitions.refuse(
         render.pk,
         claim.at,

@@ -13,7 +13,7 @@ from renders.lifecycle.steps import Step
 from renders.limits import gate, over_budget, submit_deadline
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
-from renders.states import Sort
+from renders.states import RequestType
 from renders.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _unstored(renders: RenderQuerySet, now: datetime) -> RenderQuerySet:
 
 def _read_now(now: datetime) -> list[str]:
     """The workspaces whose reads are not paused."""
-    return [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
+    return [name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)]
 
 
 def _unpolled(renders: RenderQuerySet, now: datetime, grace: float) -> RenderQuerySet:
@@ -131,4 +131,4 @@ def _expired(renders: RenderQuerySet, workspace: str, now: datetime) -> RenderQu
     theirs = renders.filter(workspace=workspace)
     if workspaces.missing(workspace):
         return theirs.none()
-    return submit_deadline.expired(theirs, gate.row_of(workspace, Sort.WRITES), now)
+    return submit_deadline.expired(theirs, gate.row_of(workspace, RequestType.WRITES), now)

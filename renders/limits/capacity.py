@@ -19,7 +19,7 @@ from renders.limits import gate
 from renders.limits.gate import WINDOW_SECONDS, shut, trying
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.models.gates import key_of
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 
 # What Sume told about its queue counts as old after this time.
 READING_SECONDS = 60.0
@@ -29,7 +29,7 @@ CANCELS_SHARE = 20
 
 
 @dataclass(frozen=True)
-class Load:
+class Usage:
     """What is on its way, counted by whoever holds the lock of the gate, as far as it matters."""
 
     in_flight: int
@@ -43,7 +43,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Room:
+class Capacity:
     """How many renders may be sent now: `fresh` ones, and `any` with those that have a place."""
 
     fresh: int = 0
@@ -58,14 +58,14 @@ def most_sent(workspace: Workspace) -> int:
     return workspace.writes_per_minute - workspace.writes_per_minute // CANCELS_SHARE
 
 
-def room(workspace: Workspace, gate: Gate, load: Load, now: datetime) -> Room:
+def room(workspace: Workspace, gate: Gate, load: Usage, now: datetime) -> Capacity:
     """How many renders may be sent now, by all that limits them but money."""
     if closed := shut(gate, now):
-        return Room(opens_at=closed.until)
+        return Capacity(opens_at=closed.until)
     if gate.refusals and trying(gate, now):
-        return Room(opens_at=gate.probe_until)
+        return Capacity(opens_at=gate.probe_until)
     if load.full_since:
-        return Room(opens_at=load.full_since + timedelta(seconds=WINDOW_SECONDS))
+        return Capacity(opens_at=load.full_since + timedelta(seconds=WINDOW_SECONDS))
     left = most_sent(workspace) - load.writes
     opens_at = None
     if gate.capacity is not None and gate.capacity_at is not None:
@@ -79,7 +79,7 @@ def room(workspace: Workspace, gate: Gate, load: Load, now: datetime) -> Room:
     if workspace.max_in_flight is not None:
         places = workspace.max_in_flight - load.in_flight
         fresh, left = min(left, places - load.unsure), min(left, places)
-    return Room(max(0, fresh), max(0, left), opens_at, probe=gate.refusals > 0)
+    return Capacity(max(0, fresh), max(0, left), opens_at, probe=gate.refusals > 0)
 
 
 def entered(gate: Gate, count: int, probe: bool, now: datetime) -> None:
@@ -114,17 +114,17 @@ def accepted(workspace: str, capacity: int | None, on_their_way: int) -> None:
     """Note what Sume told about its queue; `on_their_way` are submits it may not have counted."""
     left = None if capacity is None else max(0, min(capacity, MOST_CAPACITY) - on_their_way)
     now = timezone.now()
-    gates = Gate.objects.filter(pk=key_of(workspace, Sort.WRITES))
+    gates = Gate.objects.filter(pk=key_of(workspace, RequestType.WRITES))
     gates.update(capacity=left, capacity_at=now, back_offs=0)
 
 
 def freed(workspace: str) -> None:
     """A job has ended: where no place was left, one may ask again."""
-    full = Gate.objects.filter(pk=key_of(workspace, Sort.WRITES), capacity__lte=0)
+    full = Gate.objects.filter(pk=key_of(workspace, RequestType.WRITES), capacity__lte=0)
     full.update(capacity=1, capacity_at=timezone.now())
 
 
-def load(limits: Workspace, now: datetime) -> Load:
+def load(limits: Workspace, now: datetime) -> Usage:
     """What is on its way, as far as it matters; call it under the lock of the gate."""
     places = limits.max_in_flight or 0
     posts = writes(limits, now)
@@ -132,7 +132,7 @@ def load(limits: Workspace, now: datetime) -> Load:
     sent = count(posts, limits.writes_per_minute)
     # The newest so many fill the minute: it has room again when the first of these is old.
     full = posts.values_list("at", flat=True)[most - 1 : most] if sent >= most else []
-    return Load(
+    return Usage(
         in_flight=in_flight(limits.name, now, places),
         unsure=count(RenderJob.objects.filter(workspace=limits.name).unsure(), places),
         writes=sent,

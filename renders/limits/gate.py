@@ -23,7 +23,7 @@ from renders.coordination.connections import REDIS_DOWN, redis_client, uses_redi
 from renders.exceptions import BackOff, Closed, Paused, SumeError
 from renders.models import Gate
 from renders.models.gates import key_of
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.timing import back_off
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ OPEN_MILLISECONDS = 1000
 # --- Pauses ---------------------------------------------------------------------------------
 
 
-def closed(workspace: str, sort: Sort, now: datetime) -> Closed | None:
+def closed(workspace: str, sort: RequestType, now: datetime) -> Closed | None:
     """The pause that holds now, or None. A quick look, without a lock."""
     if unknown := workspaces.missing(workspace):
         return unknown
@@ -52,7 +52,7 @@ def closed(workspace: str, sort: Sort, now: datetime) -> Closed | None:
     return told if isinstance(told, Closed) else shut(row_of(workspace, sort), now)
 
 
-def kept(workspace: str, sort: Sort, now: datetime) -> Closed | Open | None:
+def kept(workspace: str, sort: RequestType, now: datetime) -> Closed | Open | None:
     """What Redis knows: a pause, or that a moment ago there was none; None if it knows nothing."""
     if not uses_redis():
         return None
@@ -88,7 +88,9 @@ def trying(gate: Gate, now: datetime) -> bool:
     return bool(gate.probe_until and now < gate.probe_until <= longest)
 
 
-def pause(workspace: str, sort: Sort, error: SumeError, seconds: float | None = None) -> datetime:
+def pause(
+    workspace: str, sort: RequestType, error: SumeError, seconds: float | None = None
+) -> datetime:
     """Close the gate for everybody, and say until when; a pause that lasts longer stays.
 
     Without `seconds`, for as long as Sume asks, else for a span that doubles while it goes on.
@@ -135,14 +137,14 @@ def _span(gate: Gate, error: SumeError, now: datetime) -> float:
     return conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
 
 
-def passed(workspace: str, sort: Sort) -> None:
+def passed(workspace: str, sort: RequestType) -> None:
     """The request that tried was answered: everybody may go on."""
     # Not `paused_until`: that pause was over when the try began; a later one is another's.
     _rows(workspace, sort).update(refusals=0, probe_until=None)
     logger.warning("Sume answers again: %s go on.", key_of(workspace, sort))
 
 
-def failed(workspace: str, sort: Sort) -> None:
+def failed(workspace: str, sort: RequestType) -> None:
     """The request that tried got no clear answer: somebody else may try."""
     _rows(workspace, sort).update(probe_until=None)
 
@@ -150,13 +152,13 @@ def failed(workspace: str, sort: Sort) -> None:
 def hold(workspace: str, user: object) -> None:
     """A person pauses the sending of renders; cancels and reads go on."""
     with transaction.atomic():
-        lock(workspace, Sort.WRITES)
-        _rows(workspace, Sort.WRITES).update(held_at=timezone.now(), held_by=user)
+        lock(workspace, RequestType.WRITES)
+        _rows(workspace, RequestType.WRITES).update(held_at=timezone.now(), held_by=user)
 
 
 def resume(workspace: str) -> None:
     """A person lifts every pause. After a refusal one request tries first, as ever."""
-    for sort in Sort:
+    for sort in RequestType:
         rows = _rows(workspace, sort)
         rows.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
         _forget(key_of(workspace, sort))
@@ -165,7 +167,7 @@ def resume(workspace: str) -> None:
 def try_new_key(workspace: str) -> bool:
     """Where another key was refused than the one there is now, have this one tried at once."""
     known, lifted = workspaces.find(workspace), False
-    for sort in Sort if known else ():
+    for sort in RequestType if known else ():
         refused = _rows(workspace, sort).filter(refusals__gt=0, paused_until__gt=timezone.now())
         for gate in refused.exclude(key_mark__in=["", known.key_mark if known else ""]):
             # Not what was paused anew since.
@@ -176,7 +178,7 @@ def try_new_key(workspace: str) -> bool:
     return lifted
 
 
-def tell_open(workspace: str, sort: Sort) -> None:
+def tell_open(workspace: str, sort: RequestType) -> None:
     """Let nobody ask the database for a moment; a pause that somebody tells of goes before."""
     if uses_redis():
         with suppress(*REDIS_DOWN):
@@ -210,19 +212,21 @@ def _forget(key: str) -> None:
 
 def note(workspace: str) -> None:
     """Have a row for a workspace that is not configured: so people are shown that it is missing."""
-    Gate.objects.bulk_create([Gate(key=key_of(workspace, Sort.WRITES))], ignore_conflicts=True)
+    Gate.objects.bulk_create(
+        [Gate(key=key_of(workspace, RequestType.WRITES))], ignore_conflicts=True
+    )
 
 
-def row_of(workspace: str, sort: Sort) -> Gate | None:
+def row_of(workspace: str, sort: RequestType) -> Gate | None:
     """The gate's row, without a lock; None as long as there was nothing to note."""
     return _rows(workspace, sort).first()
 
 
-def _rows(workspace: str, sort: Sort) -> QuerySet[Gate]:
+def _rows(workspace: str, sort: RequestType) -> QuerySet[Gate]:
     return Gate.objects.filter(pk=key_of(workspace, sort))
 
 
-def lock(workspace: str, sort: Sort) -> Gate:
+def lock(workspace: str, sort: RequestType) -> Gate:
     """The gate's row, locked until the transaction that this is called in ends."""
     gates = _rows(workspace, sort).select_for_update()
     gate = gates.first()

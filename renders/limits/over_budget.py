@@ -17,7 +17,7 @@ from renders.limits import gate, spending, turns
 from renders.limits.spending import Funds
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
-from renders.states import Sort
+from renders.states import RequestType
 
 # One claim looks for a render that fits among so many.
 LOOK_AT = 200
@@ -58,7 +58,7 @@ def take_back(workspace: str, now: datetime) -> int:
     if limits is None or not aside.exists():
         return 0
     with transaction.atomic():
-        gate.lock(workspace, Sort.WRITES)
+        gate.lock(workspace, RequestType.WRITES)
         funds, taken = Funds(limits, now), 0
         sorts = list(
             aside.order_by()

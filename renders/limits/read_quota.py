@@ -43,7 +43,7 @@ from renders.limits.gate import (
 )
 from renders.models import Gate
 from renders.models.gates import key_of
-from renders.states import Sort
+from renders.states import RequestType
 
 T = TypeVar("T")
 # The code of `Closed` where only the limit of this second keeps a read from being sent.
@@ -92,16 +92,16 @@ def admit(workspace: str, wanted: int) -> Admission:
     limits = workspaces.find(workspace)
     if limits is None:
         return Admission(closed=UnknownWorkspace(workspace))
-    told = kept(workspace, Sort.READS, now)
+    told = kept(workspace, RequestType.READS, now)
     if isinstance(told, Closed):
         return Admission(closed=told)
     gate = None
     if told is None:
-        gate = row_of(workspace, Sort.READS)
+        gate = row_of(workspace, RequestType.READS)
         if pausing := shut(gate, now):
             return Admission(closed=pausing)
         if gate is None or not gate.refusals:
-            tell_open(workspace, Sort.READS)
+            tell_open(workspace, RequestType.READS)
     probe = gate is not None and gate.refusals > 0
     tried = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
     if gate and probe and trying(gate, now):
@@ -117,18 +117,18 @@ def admit(workspace: str, wanted: int) -> Admission:
     if gate is None or not probe:
         return Admission(count)
     known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
-    free = Gate.objects.filter(pk=key_of(workspace, Sort.READS), probe_until=known)
+    free = Gate.objects.filter(pk=key_of(workspace, RequestType.READS), probe_until=known)
     return Admission(1, probe=True) if free.update(probe_until=until) else Admission(closed=tried)
 
 
 def answered(workspace: str, probe: bool, error: SumeError | None) -> None:
     """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
     if holds_all(error):
-        pause(workspace, Sort.READS, error)
+        pause(workspace, RequestType.READS, error)
     elif probe and (error is None or isinstance(error, Rejected | NotReady)):
-        passed(workspace, Sort.READS)  # an answer, to a key that is taken
+        passed(workspace, RequestType.READS)  # an answer, to a key that is taken
     elif probe:
-        failed(workspace, Sort.READS)
+        failed(workspace, RequestType.READS)
 
 
 def holds_all(error: SumeError | None) -> TypeGuard[SumeError]:
@@ -144,7 +144,7 @@ def _take(limits: Workspace, wanted: int, now: datetime) -> int:
 
     Spread over the minute: so many in each second, or in the span that allows one.
     """
-    span, key = _span(limits), key_of(limits.name, Sort.READS)
+    span, key = _span(limits), key_of(limits.name, RequestType.READS)
     most = int(limits.reads_per_minute * span // WINDOW_SECONDS)
     number = int(now.timestamp() // span)
     if uses_redis():
@@ -154,7 +154,7 @@ def _take(limits: Workspace, wanted: int, now: datetime) -> int:
         except REDIS_DOWN as error:
             logger.warning("Redis unreachable (%s): the database counts.", type(error).__name__)
     with transaction.atomic():
-        gate = lock(limits.name, Sort.READS)
+        gate = lock(limits.name, RequestType.READS)
         taken = gate.span_taken if gate.span == number else 0
         count = max(0, min(wanted, most - taken))
         Gate.objects.filter(pk=key).update(span=number, span_taken=taken + count)

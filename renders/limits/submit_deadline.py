@@ -13,7 +13,7 @@ from renders.conf import conf, workspaces
 from renders.limits import gate, spending
 from renders.models import Gate
 from renders.models.querysets import RenderQuerySet
-from renders.states import Sort
+from renders.states import RequestType
 
 # Most standstills that are kept: before that, the two oldest become one.
 MOST_SPANS = 100
@@ -32,7 +32,7 @@ def note(workspace: str, now: datetime) -> None:
     see a standstill, it counts as one.
     """
     with transaction.atomic():
-        row = gate.lock(workspace, Sort.WRITES)
+        row = gate.lock(workspace, RequestType.WRITES)
         stands_still = _stands_still(workspace, row, now)
         lasts = bool(row.standstills) and row.standstills[-1][1] is None
         if stands_still == lasts:

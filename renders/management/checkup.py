@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from renders.health.findings import Finding, Level, Part
+from renders.health.findings import Finding, HealthPart, Level
 from renders.health.work import counted
 from renders.management.terminal import one_line
 
@@ -19,7 +19,7 @@ MARKS = {
 }
 
 
-def show(console: Console, parts: Sequence[Part]) -> None:
+def show(console: Console, parts: Sequence[HealthPart]) -> None:
     """The worst first, each with its next step beneath; a terminal gets a table."""
     rows = _rows(parts)
     if console.is_terminal:
@@ -39,7 +39,7 @@ def show(console: Console, parts: Sequence[Part]) -> None:
     console.print(summary(parts), soft_wrap=True)
 
 
-def _rows(parts: Sequence[Part]) -> list[tuple[str, Finding]]:
+def _rows(parts: Sequence[HealthPart]) -> list[tuple[str, Finding]]:
     """The findings, each once, with the names of the parts that it is about."""
     about: dict[Finding, list[str]] = {}
     for part in parts:
@@ -59,7 +59,7 @@ def _words(finding: Finding) -> Text:
     return words
 
 
-def summary(parts: Sequence[Part]) -> str:
+def summary(parts: Sequence[HealthPart]) -> str:
     """How many of each, in one sentence."""
     levels = [finding.level for _, finding in _rows(parts)]
     wrong, look = levels.count(Level.ERROR), levels.count(Level.WARNING)
@@ -70,7 +70,7 @@ def summary(parts: Sequence[Part]) -> str:
     return f"{', '.join(told)}. Each is explained in docs/health.md."
 
 
-def as_json(parts: Sequence[Part]) -> dict[str, Any]:
+def as_json(parts: Sequence[HealthPart]) -> dict[str, Any]:
     """The same for programs."""
     worst = max((part.level for part in parts), default=Level.OK)
     return {

@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db import models
 
-from renders.states import DEFAULT_WORKSPACE, Sort
+from renders.states import DEFAULT_WORKSPACE, RequestType
 
 
-def key_of(workspace: str, sort: Sort) -> str:
+def key_of(workspace: str, sort: RequestType) -> str:
     """The key of a gate's row: `writes` in the default workspace, `acme:writes` in another."""
     return str(sort) if workspace == DEFAULT_WORKSPACE else f"{workspace}:{sort}"
 
@@ -62,9 +62,9 @@ class Gate(models.Model):
         return name if self.workspace == DEFAULT_WORKSPACE else f"{name} of {self.workspace}"
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> RequestType:
         """Which of the two sorts of requests."""
-        return Sort(self.key.rpartition(":")[2])
+        return RequestType(self.key.rpartition(":")[2])
 
     @property
     def workspace(self) -> str:

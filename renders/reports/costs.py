@@ -20,7 +20,7 @@ COUNTS = ("renders", "completed", "failed", "canceled", "unknown")
 
 
 @dataclass(frozen=True)
-class Line:
+class CostLine:
     """One group. `cost` in millionths of a US dollar, of those whose cost is known."""
 
     group: tuple[str, ...]
@@ -41,7 +41,7 @@ def ended(since: datetime | None = None, until: datetime | None = None) -> Rende
     return renders.filter(finished_at__lt=until) if until else renders
 
 
-def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[Line]:
+def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[CostLine]:
     """One for each group, in the order of the groups; days and months are the current time zone's.
 
     Failed and canceled ones cost what Sume has not refunded.
@@ -65,7 +65,7 @@ def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[Line]:
     named = {f"sum_{name}": figure for name, figure in figures.items()}
     found = counted.annotate(**named) if by else [renders.order_by().aggregate(**named)]
     made = [
-        Line(
+        CostLine(
             tuple(_shown(name, row[f"group_{name}"]) for name in by),
             **{name: int(row[f"sum_{name}"] or 0) for name in figures},
         )
@@ -74,11 +74,11 @@ def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[Line]:
     return sorted(made, key=lambda line: line.group)
 
 
-def total(found: Iterable[Line]) -> Line:
+def total(found: Iterable[CostLine]) -> CostLine:
     """All of them together."""
     found = list(found)
     sums = {name: sum(getattr(line, name) for line in found) for name in (*COUNTS, "cost")}
-    return Line((), **sums)
+    return CostLine((), **sums)
 
 
 def running() -> int:

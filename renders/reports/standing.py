@@ -13,14 +13,14 @@ from renders.limits import gate, spending
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.models.gates import key_of
 from renders.models.querysets import RenderQuerySet
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 
 
 @dataclass(frozen=True)
 class GateStanding:
     """Whether one sort of requests may be sent now, and if not: why, until when."""
 
-    sort: Sort
+    sort: RequestType
     closed: bool = False
     trying: bool = False
     """Open for one request at a time, after a refusal of the key or the account."""
@@ -81,13 +81,13 @@ def all_workspaces() -> list[str]:
 
 def gates(workspace: str) -> list[GateStanding]:
     """Both gates of a workspace, as the database tells."""
-    keys = [key_of(workspace, sort) for sort in Sort]
+    keys = [key_of(workspace, sort) for sort in RequestType]
     return _both(workspace, {row.key: row for row in Gate.objects.filter(pk__in=keys)})
 
 
 def _both(workspace: str, rows: Mapping[str, Gate]) -> list[GateStanding]:
     now = timezone.now()
-    known = [(sort, rows.get(key_of(workspace, sort))) for sort in Sort]
+    known = [(sort, rows.get(key_of(workspace, sort))) for sort in RequestType]
     return [_standing(workspace, sort, row, now) for sort, row in known]
 
 
@@ -98,19 +98,19 @@ def _is_open(workspace: str) -> bool:
 
 def why_paused(workspace: str) -> Closed | None:
     """Why nothing is sent to Sume now, as the database tells: no page waits for Redis."""
-    row = gate.row_of(workspace, Sort.WRITES)
-    return _shut(workspace, Sort.WRITES, row, timezone.now())
+    row = gate.row_of(workspace, RequestType.WRITES)
+    return _shut(workspace, RequestType.WRITES, row, timezone.now())
 
 
-def _shut(workspace: str, sort: Sort, row: Gate | None, now: datetime) -> Closed | None:
+def _shut(workspace: str, sort: RequestType, row: Gate | None, now: datetime) -> Closed | None:
     limits = workspaces.find(workspace)
     if limits is None:
         return UnknownWorkspace(workspace)
     closed = gate.shut(row, now)
-    return closed or (spending.closed(limits, now) if sort == Sort.WRITES else None)
+    return closed or (spending.closed(limits, now) if sort == RequestType.WRITES else None)
 
 
-def _standing(workspace: str, sort: Sort, row: Gate | None, now: datetime) -> GateStanding:
+def _standing(workspace: str, sort: RequestType, row: Gate | None, now: datetime) -> GateStanding:
     closed = _shut(workspace, sort, row, now)
     if not closed and not (row and row.refusals):
         return GateStanding(sort)
@@ -129,7 +129,7 @@ def _standing(workspace: str, sort: Sort, row: Gate | None, now: datetime) -> Ga
 def figures(workspace: str) -> Figures:
     """What the limits of a workspace are, and how much of them is used."""
     now = timezone.now()
-    limits, row = workspaces.find(workspace), gate.row_of(workspace, Sort.WRITES)
+    limits, row = workspaces.find(workspace), gate.row_of(workspace, RequestType.WRITES)
     theirs = RenderJob.objects.filter(workspace=workspace)
     most = limits.writes_per_minute if limits else 0
     minute = RenderEvent.objects.writes_around(now, 60, workspace)

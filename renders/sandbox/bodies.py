@@ -12,7 +12,7 @@ from .speech import script
 from .values import (
     Check,
     Problem,
-    Shape,
+    ValueShape,
     anything,
     bare,
     handle,
@@ -38,7 +38,7 @@ ETHNICITIES = (
 YOUNGEST, OLDEST = 20, 80
 
 # Which further fields there are depends on the model, so any are taken.
-MODEL_RUN = Shape(required={"prompt": text}, optional={"model": text}, others=True)
+MODEL_RUN = ValueShape(required={"prompt": text}, optional={"model": text}, others=True)
 # Fields that every body takes beside its own. Delivery is checked apart: see `problems`.
 # `wait_timeout_seconds` is not documented; the public command line client can send it.
 DELIVERY: dict[str, Check] = {
@@ -49,7 +49,7 @@ DELIVERY: dict[str, Check] = {
 BODIES = {
     "image": MODEL_RUN,
     "video": MODEL_RUN,
-    "avatar": Shape(
+    "avatar": ValueShape(
         required={
             "avatar_handle": handle,
             "input": typed(
@@ -64,7 +64,7 @@ BODIES = {
         },
         optional=DELIVERY,
     ),
-    "avatar_video": Shape(
+    "avatar_video": ValueShape(
         required={"avatar_handle": handle, "script": script},
         optional={
             "quality": one_of("standard", "plus", "max"),

@@ -12,7 +12,7 @@ TERMINAL = frozenset({COMPLETED, FAILED, CANCELED})
 
 
 @dataclass(frozen=True)
-class Kind:
+class JobKind:
     """What a job makes: Sume's job type, and the file that comes out."""
 
     job_type: str
@@ -22,10 +22,10 @@ class Kind:
 
 
 KINDS = {
-    "image": Kind("image_generation", "image", "picture.png", "image/png"),
-    "avatar": Kind("avatar_generation", "image", "picture.png", "image/png"),
-    "video": Kind("video_generation", "video", "clip.gif", "image/gif"),
-    "avatar_video": Kind("avatar_video", "video", "clip.gif", "image/gif"),
+    "image": JobKind("image_generation", "image", "picture.png", "image/png"),
+    "avatar": JobKind("avatar_generation", "image", "picture.png", "image/png"),
+    "video": JobKind("video_generation", "video", "clip.gif", "image/gif"),
+    "avatar_video": JobKind("avatar_video", "video", "clip.gif", "image/gif"),
 }
 
 
@@ -42,7 +42,7 @@ class JobError:
 class Job:
     """One accepted request. Times are Unix seconds of the sandbox's clock."""
 
-    kind: Kind
+    kind: JobKind
     model: str
     prompt: str
     accepted_at: float

@@ -22,7 +22,7 @@ def planned_error(prompt: str) -> JobError | None:
     return JobError(code=reason, message=message, public_reason=reason)
 
 
-class Line:
+class JobQueue:
     """First come, first served, at most `processing_limit` at once. Not thread-safe."""
 
     def __init__(self, options: Options) -> None:

@@ -18,7 +18,7 @@ from .budget import Budgets
 from .idempotency import KeyStore, fingerprint
 from .jobs import COMPLETED, FAILED, KINDS, QUEUED, TERMINAL, Job
 from .ledger import Bill, Ledger, Refund
-from .line import Line
+from .line import JobQueue
 from .options import Options
 from .replies import ApiError, job_not_found, result_not_ready
 
@@ -43,7 +43,7 @@ class Rules:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
         self._keys = KeyStore(self.ledger)
-        self._line = Line(options)
+        self._line = JobQueue(options)
         self._plans: deque[dict[str, Any]] = deque()
         self._budgets = Budgets(options.writes_per_minute)
         self.avatars = Avatars(options.avatars, clock())

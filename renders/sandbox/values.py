@@ -16,7 +16,7 @@ MAX_HANDLE_CHARACTERS = 100
 
 
 @dataclass(frozen=True)
-class Shape:
+class ValueShape:
     """The fields that an object may and must have. With `others`, further ones are fine too."""
 
     required: Mapping[str, Check]
@@ -116,7 +116,7 @@ def typed(**variants: Mapping[str, Check]) -> Check:
             yield f"{path}.type", f"Must be one of {_listed(variants)}."
         else:
             known = {"type": one_of(*variants), **variants[value["type"]]}
-            yield from Shape(required=known, optional={}).problems(value, path)
+            yield from ValueShape(required=known, optional={}).problems(value, path)
 
     return check
 

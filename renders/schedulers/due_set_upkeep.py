@@ -13,7 +13,7 @@ from renders.coordination.due_set import SortedSet
 from renders.lifecycle.steps import Step
 from renders.limits import gate
 from renders.models import RenderJob
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 from renders.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,9 @@ def keep(polls: SortedSet) -> None:
     running = dict(rows.values_list("pk", "workspace"))
     polls.remove(pk for pk in late if pk not in running)
     moment = timezone.now()
-    open_ones = {name for name in workspaces.names() if not gate.closed(name, Sort.READS, moment)}
+    open_ones = {
+        name for name in workspaces.names() if not gate.closed(name, RequestType.READS, moment)
+    }
     running = {pk: workspace for pk, workspace in running.items() if workspace in open_ones}
     if running:
         logger.warning(

@@ -54,7 +54,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True)
-class Held:
+class LeasedRender:
     """One render that this reader may read now, and nobody else."""
 
     render: RenderJob
@@ -74,16 +74,16 @@ class Queue(Protocol):
     idle_seconds: float
     """Others may add what is due earlier: look again after this time at the latest."""
 
-    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[LeasedRender]:
         """Up to `limit` that are due; as far as it can tell, none of these workspaces."""
 
-    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+    def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
         """These are written down: each is due again in so many seconds, or (None) never."""
 
-    def let_go(self, held: Sequence[Held]) -> None:
+    def let_go(self, held: Sequence[LeasedRender]) -> None:
         """Somebody else has read these, and goes on with them."""
 
-    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+    def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
         """These were not read; they are due again in so many seconds."""
 
 
@@ -95,7 +95,7 @@ class TableQueue:
     def __init__(self) -> None:
         self.next_due: float | None = None
 
-    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[LeasedRender]:
         now = timezone.now()
         awake = RenderJob.objects.exclude(workspace__in=list(resting))
         rows = transitions.take_due(awake.only(*FIELDS), now, conf.grace_seconds, limit)
@@ -105,15 +105,15 @@ class TableQueue:
             self.next_due = first.timestamp() if first else None
         else:
             self.next_due = now.timestamp()
-        return [Held(row, taken_at=now) for row in rows]
+        return [LeasedRender(row, taken_at=now) for row in rows]
 
-    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+    def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
         """What was written down is on the row."""
 
-    def let_go(self, held: Sequence[Held]) -> None:
+    def let_go(self, held: Sequence[LeasedRender]) -> None:
         """Whoever has read them has noted it on the row."""
 
-    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+    def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
         """Others may have them at once; the time is for the reader's own rest."""
         for moment in {one.taken_at for one in held if one.taken_at}:
             pks = [one.render.pk for one in held if one.taken_at == moment]
@@ -131,7 +131,7 @@ class SetQueue:
         self._table = TableQueue()
         self._back_at = 0.0
 
-    def take(self, limit: int, resting: Collection[str] = ()) -> list[Held]:
+    def take(self, limit: int, resting: Collection[str] = ()) -> list[LeasedRender]:
         if time.monotonic() >= self._back_at:
             try:
                 now = time.time()
@@ -153,7 +153,7 @@ class SetQueue:
         self.next_due, self.idle_seconds = self._table.next_due, self._table.idle_seconds
         return held
 
-    def _lease(self, ids: Sequence[UUID], ends: float) -> list[Held]:
+    def _lease(self, ids: Sequence[UUID], ends: float) -> list[LeasedRender]:
         """Those that are to be read now and that no chain of messages reads."""
         rows = RenderJob.objects.only(*FIELDS).filter(pk__in=ids, status=Status.SUBMITTED)
         found = {row.pk: row for row in rows}
@@ -179,12 +179,12 @@ class SetQueue:
             metrics.count("lease_losses", held, reason="held")
         self._polls.settle([*early, *((pk, ends, None) for pk in ids if pk not in found)])
         return [
-            Held(row, lease_ends=ends, token=tokens[str(row.pk)])
+            LeasedRender(row, lease_ends=ends, token=tokens[str(row.pk)])
             for row in ready
             if str(row.pk) in tokens
         ]
 
-    def settle(self, read: Sequence[tuple[Held, float | None]]) -> None:
+    def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
         now = time.time()
         try:
             self._polls.settle(
@@ -203,7 +203,7 @@ class SetQueue:
             return
         self.let_go([held for held, _ in read])
 
-    def let_go(self, held: Sequence[Held]) -> None:
+    def let_go(self, held: Sequence[LeasedRender]) -> None:
         """In the set they stay: whoever takes them next sees when they are due."""
         tokens = {str(one.render.pk): one.token for one in held if one.token}
         try:
@@ -213,6 +213,6 @@ class SetQueue:
                 "Redis unreachable (%s): leases run out by themselves.", type(error).__name__
             )
 
-    def give_back(self, held: Sequence[Held], seconds: float) -> None:
+    def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
         self._table.give_back(held, seconds)
         self.settle([(one, seconds) for one in held])

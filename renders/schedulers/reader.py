@@ -21,7 +21,7 @@ from renders.lifecycle.poll_results import Answer, Next, record_many
 from renders.lifecycle.steps import Step
 from renders.limits import read_quota
 from renders.models.outages import DATABASE_FAILS, in_words
-from renders.schedulers.queues import Held, Queue
+from renders.schedulers.queues import LeasedRender, Queue
 from renders.schedulers.step_pool import Threads
 from renders.sume.client import SumeClient
 from renders.sume.clients import Clients
@@ -40,7 +40,7 @@ SHORTEST_REST_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class _Asked:
-    held: Held
+    held: LeasedRender
     probe: bool
     client: SumeClient
     """That of the render's own workspace."""
@@ -134,7 +134,7 @@ class Reader:
         self._look_at = start + (wait if len(held) == limit else max(wait, GATHER_SECONDS))
         # Redis went away or came back: what one queue gave, the other gives again.
         held = [one for one in held if one.render.pk not in self._under_way]
-        theirs: dict[str, list[Held]] = {}
+        theirs: dict[str, list[LeasedRender]] = {}
         for one in held:
             theirs.setdefault(one.render.workspace, []).append(one)
         while theirs:
@@ -151,7 +151,9 @@ class Reader:
         if self._resting and not set(workspaces.names()) - self._resting.keys():
             self._look_at = min(self._resting.values())
 
-    def _read(self, workspace: str, held: list[Held]) -> tuple[list[Held], Closed | None]:
+    def _read(
+        self, workspace: str, held: list[LeasedRender]
+    ) -> tuple[list[LeasedRender], Closed | None]:
         """Begin the reads of one workspace; those that are not allowed now, and why."""
         admission = read_quota.admit(workspace, len(held))
         if not admission.count:
@@ -168,7 +170,9 @@ class Reader:
             self._threads.put(_Asked(one, admission.probe, client))
         return held[admission.count :], admission.closed
 
-    def _rest(self, workspace: str, rest: list[Held], closed: Closed | None, start: float) -> None:
+    def _rest(
+        self, workspace: str, rest: list[LeasedRender], closed: Closed | None, start: float
+    ) -> None:
         """Give these back; the other workspaces are read meanwhile."""
         until = closed.until if closed else None
         left = (until - timezone.now()).total_seconds() if until else 0.0

@@ -28,8 +28,8 @@ from renders.models import RenderJob
 from renders.models.outages import DATABASE_FAILS, in_words
 from renders.schedulers.queues import TableQueue
 from renders.schedulers.reader import Reader
-from renders.schedulers.step_pool import Crew
-from renders.states import Sort
+from renders.schedulers.step_pool import StepPool
+from renders.states import RequestType
 from renders.sume.clients import Clients
 from renders.telemetry import heartbeats, log_context, store
 
@@ -61,7 +61,9 @@ def find(
         if unfinished.filter(pk=pk).update(swept_at=now):
             steps.append(Step("finish", pk))
     if conf.SAVE_MEDIA and saves:
-        read = [name for name in workspaces.names() if not gate.closed(name, Sort.READS, now)]
+        read = [
+            name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)
+        ]
         late = renders.media_due(now, read).not_swept_since(now - patience)
         for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
             if late.filter(pk=pk).update(swept_at=now):
@@ -94,8 +96,8 @@ class Runner:
         self._sume = sume
         self._awakened = awakened
         self._reader = Reader(TableQueue(), sume, slots=slots, follow=self._put)
-        self._workers = Crew(self._take, WORKERS, "work")
-        self._savers = Crew(self._take, SAVERS, "save")
+        self._workers = StepPool(self._take, WORKERS, "work")
+        self._savers = StepPool(self._take, SAVERS, "save")
         self._early: queue.SimpleQueue[Step] = queue.SimpleQueue()
         self._look_at = self._sweep_at = 0.0
         self._pulse = heartbeats.Pulse(heartbeats.RUNRENDERS)

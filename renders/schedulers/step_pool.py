@@ -76,7 +76,7 @@ class Threads(Generic[Job, Done]):
             self._done.put(self._work(job))
 
 
-class Crew:
+class StepPool:
     """Up to `most` steps under way. `take` gives a step back with those that follow.
 
     What is to be done at once already and is not done yet is not noted twice, submits apart:

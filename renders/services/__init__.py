@@ -24,7 +24,7 @@ from renders.schedulers import dispatch
 from renders.services import avatars, permissions, references, workspace_choice
 from renders.services.references import ROWS
 from renders.services.validation import REQUEST_FIELDS, WORKSPACE_FIELD, clean_request
-from renders.states import CODE, Kind, Sort, Status
+from renders.states import CODE, Kind, RequestType, Status
 
 # Messages for renders that are made together.
 STARTERS = 10
@@ -294,7 +294,7 @@ def resend_render(render: RenderJob) -> bool:
     retried.
     """
     with transaction.atomic():
-        gate.lock(render.workspace, Sort.WRITES)  # nobody adds up what is spent meanwhile
+        gate.lock(render.workspace, RequestType.WRITES)  # nobody adds up what is spent meanwhile
         # The lock is that of `retry_once`: either the same key is sent again, or a new one.
         rows = RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk)
         again = (

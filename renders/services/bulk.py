@@ -36,7 +36,7 @@ Work = Callable[[list[UUID]], list[UUID]]
 
 
 @dataclass
-class Tally:
+class BulkResult:
     """What became of a selection."""
 
     done: int = 0
@@ -48,7 +48,7 @@ class Tally:
     """The first `NAMED` of what was done."""
 
 
-def cancel_renders(renders: RenderQuerySet) -> Tally:
+def cancel_renders(renders: RenderQuerySet) -> BulkResult:
     """As `services.cancel_render`, for each of these.
 
     Few messages go out: each finish of one that was never sent starts the next, and Sume is asked
@@ -84,7 +84,7 @@ def _within(cancels: dict[str, int], asked: list[UUID]) -> list[UUID]:
     return found
 
 
-def retry_renders(renders: RenderQuerySet, user: Any) -> Tally:
+def retry_renders(renders: RenderQuerySet, user: Any) -> BulkResult:
     """As `services.retry_render`, for each of these; names the new renders."""
     starters = STARTERS
 
@@ -97,7 +97,7 @@ def retry_renders(renders: RenderQuerySet, user: Any) -> Tally:
     return _walk(renders.unretried(), retry)
 
 
-def resend_renders(renders: RenderQuerySet) -> Tally:
+def resend_renders(renders: RenderQuerySet) -> BulkResult:
     """As `services.resend_render`, for each of these."""
 
     def resend(pks: list[UUID]) -> list[UUID]:
@@ -107,7 +107,7 @@ def resend_renders(renders: RenderQuerySet) -> Tally:
     return _walk(renders.resendable(), resend)
 
 
-def store_media(renders: RenderQuerySet) -> Tally:
+def store_media(renders: RenderQuerySet) -> BulkResult:
     """As `services.store_media`, for each of these."""
 
     def store(pks: list[UUID]) -> list[UUID]:
@@ -117,12 +117,12 @@ def store_media(renders: RenderQuerySet) -> Tally:
     return _walk(renders.filter(MADE), store)
 
 
-def hold_renders(renders: RenderQuerySet) -> Tally:
+def hold_renders(renders: RenderQuerySet) -> BulkResult:
     """Keep pending ones from being sent until they are released."""
     return _walk(renders.filter(HOLDABLE), lambda pks: transitions.hold_many(pks, timezone.now()))
 
 
-def release_renders(renders: RenderQuerySet) -> Tally:
+def release_renders(renders: RenderQuerySet) -> BulkResult:
     """Let held ones be sent in their turn."""
 
     def release(pks: list[UUID]) -> list[UUID]:
@@ -134,7 +134,7 @@ def release_renders(renders: RenderQuerySet) -> Tally:
     return tally
 
 
-def check_renders(renders: RenderQuerySet) -> Tally:
+def check_renders(renders: RenderQuerySet) -> BulkResult:
     """Have Sume asked about those it holds as soon as may be."""
     checked = 0
 
@@ -148,9 +148,9 @@ def check_renders(renders: RenderQuerySet) -> Tally:
     return tally
 
 
-def _walk(renders: RenderQuerySet, work: Work) -> Tally:
+def _walk(renders: RenderQuerySet, work: Work) -> BulkResult:
     """Have all of them worked on, the oldest first; what is made meanwhile is not among them."""
-    tally = Tally()
+    tally = BulkResult()
     until = time.monotonic() + PATIENCE_SECONDS
     rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("created_at", "pk")
     while found := list(rest.values_list("created_at", "pk")[:BATCH]):

@@ -21,14 +21,14 @@ from renders.limits import prices
 from renders.models import Draft, RenderJob
 from renders.models.drafts import KEPT
 from renders.services import BATCH, avatars, permissions, workspace_choice
-from renders.services.import_files import Fault, Layout, Sheet, fault_of, read
+from renders.services.import_files import Layout, LineError, Sheet, fault_of, read
 from renders.services.references import door
 
 
 class Faulty(RendersError):
     """What was to be added cannot be: nothing was. `faults` say why."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[LineError]) -> None:
         super().__init__(f"{len(faults)} faults")
         self.faults = faults
 
@@ -60,7 +60,7 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
     lines = {request["reference"]: line for line, request in sheet.requests}
     lines.pop(None, None)
     message = "Another render has this reference. Choose another one."
-    sheet.faults += [Fault(lines[name], message, "reference") for name in _taken(lines, user)]
+    sheet.faults += [LineError(lines[name], message, "reference") for name in _taken(lines, user)]
     sheet.faults += _refused(sheet, user)
     requests = [request for _line, request in sheet.requests]
     sheet.faults += [
@@ -73,7 +73,7 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
         if (error := permissions.priority_fault(user, request["priority"]))
     ]
     if too_many := permissions.too_many_at_once(user, len(requests)):
-        sheet.faults.append(Fault(0, too_many.message))
+        sheet.faults.append(LineError(0, too_many.message))
     sheet.faults.sort(key=lambda fault: fault.line)
     return sheet
 
@@ -116,7 +116,7 @@ def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
             return [], False
         stored = services.store_for(user, renders)
         if any(render is not kept for render, kept in zip(renders, stored, strict=True)):
-            taken = Fault(0, "A reference was taken meanwhile. Look at the list again.")
+            taken = LineError(0, "A reference was taken meanwhile. Look at the list again.")
             raise Faulty([taken])
         Draft.objects.filter(pk=row.pk).update(added_at=timezone.now())
     return renders, True
@@ -135,7 +135,7 @@ def _renders(draft: Draft, user: Any) -> list[RenderJob]:
     return renders
 
 
-def _refused(sheet: Sheet, user: Any) -> list[Fault]:
+def _refused(sheet: Sheet, user: Any) -> list[LineError]:
     """Where a workspace is named that is not for this person, or none is and theirs is gone."""
     first: dict[str | None, int] = {}
     for line, request in sheet.requests:
@@ -145,11 +145,11 @@ def _refused(sheet: Sheet, user: Any) -> list[Fault]:
         try:
             workspace_choice.refuse(user, name) if name else workspace_choice.choose(user)
         except InvalidRender as error:
-            faults.append(Fault(line if name else 0, error.message, "workspace"))
+            faults.append(LineError(line if name else 0, error.message, "workspace"))
     return faults
 
 
-def _too_dear(sheet: Sheet, user: Any) -> list[Fault]:
+def _too_dear(sheet: Sheet, user: Any) -> list[LineError]:
     """The first line of each model that is not allowed, or that a budget forbids."""
     own = ""
     with suppress(InvalidRender):  # `_refused` reports it

@@ -48,7 +48,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Fault:
+class LineError:
     """What is wrong, where."""
 
     line: int
@@ -84,7 +84,7 @@ def decode(data: bytes) -> str:
     return text
 
 
-Found = Iterator[tuple[int, dict[str, Any] | Fault]]
+Found = Iterator[tuple[int, dict[str, Any] | LineError]]
 
 
 def lines_of(text: str, layout: Layout) -> Found:
@@ -118,12 +118,12 @@ def _json_lines(text: str) -> Found:
         try:
             value = parse_json(line)
         except ValueError as error:
-            yield number, Fault(number, str(error))
+            yield number, LineError(number, str(error))
             continue
         if not isinstance(value, dict):
-            yield number, Fault(number, 'A JSON object is needed: {"prompt": "A boat"}.')
+            yield number, LineError(number, 'A JSON object is needed: {"prompt": "A boat"}.')
         elif unknown := sorted(repr(name) for name in value.keys() - known):
-            yield number, Fault(number, f"Unknown fields: {', '.join(unknown)}. {_known()}")
+            yield number, LineError(number, f"Unknown fields: {', '.join(unknown)}. {_known()}")
         else:
             yield number, value
 
@@ -131,21 +131,23 @@ def _json_lines(text: str) -> Found:
 def _table(text: str) -> Found:
     rows = _rows(text)
     line, names = next(rows, (1, []))
-    if isinstance(names, Fault):
+    if isinstance(names, LineError):
         yield line, names
         return
     names = [name.strip().lower() for name in names]
     fault = _fault_of_names(names)
     if fault:
-        yield line, Fault(line, f"{fault} {_known()}")
+        yield line, LineError(line, f"{fault} {_known()}")
         return
     for line, cells in rows:
-        if isinstance(cells, Fault):
+        if isinstance(cells, LineError):
             yield line, cells
         elif any(cell.strip() for cell in cells[len(names) :]):
             yield (
                 line,
-                Fault(line, "More cells than columns: text that holds a separator needs quotes."),
+                LineError(
+                    line, "More cells than columns: text that holds a separator needs quotes."
+                ),
             )
         else:
             yield from _fields(line, dict(zip(names, cells, strict=False)))
@@ -174,7 +176,10 @@ def _rows(text: str) -> Iterator[tuple[int, Any]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            yield line, Fault(line, f"Not a table from here on: {error}. Are the quotes in pairs?")
+            yield (
+                line,
+                LineError(line, f"Not a table from here on: {error}. Are the quotes in pairs?"),
+            )
             return
         if cells is None:
             return
@@ -197,7 +202,7 @@ def _fields(line: int, cells: dict[str, str]) -> Found:
         try:
             fields["params"] = parse_json(fields["params"])
         except ValueError as error:
-            yield line, Fault(line, str(error), "params")
+            yield line, LineError(line, str(error), "params")
             del fields["params"]
     yield line, fields
 
@@ -213,7 +218,7 @@ class Sheet:
     """What was read: good requests with the lines they begin at, and all that is wrong."""
 
     requests: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[LineError] = field(default_factory=list)
     repeats: list[tuple[int, int]] = field(default_factory=list)
     """Lines that ask for the same as an earlier line, and that line."""
 
@@ -226,9 +231,9 @@ def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
     for line, found in lines_of(text, layout):
         if len(sheet.requests) + len(sheet.faults) >= MAX_RENDERS:
             text = f"More than {MAX_RENDERS:,} renders; add the rest afterwards."
-            sheet.faults.append(Fault(line, text))
+            sheet.faults.append(LineError(line, text))
             break
-        if isinstance(found, Fault):
+        if isinstance(found, LineError):
             sheet.faults.append(found)
             continue
         request, wrong = _request(found, common)
@@ -245,9 +250,9 @@ def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
     return sheet
 
 
-def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> Fault:
+def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> LineError:
     """The fault of a line that names these fields."""
-    return Fault(line, error.message, place(error, found))
+    return LineError(line, error.message, place(error, found))
 
 
 def _request(
@@ -284,7 +289,7 @@ def _compare(
         first = references.setdefault(reference, line)
         if first != line:
             message = f"Line {first:,} has this reference too; each render needs its own."
-            sheet.faults.append(Fault(line, message, "reference"))
+            sheet.faults.append(LineError(line, message, "reference"))
     same = json.dumps({**request, "reference": ""}, sort_keys=True)
     first = seen.setdefault(same, line)
     if first != line:

@@ -32,7 +32,7 @@ from renders.transitions.media import (
 )
 from renders.transitions.moves import log, log_post
 from renders.transitions.polling import (
-    Heard,
+    PollUpdate,
     ask,
     bring_forward,
     give_back,
@@ -58,7 +58,7 @@ from renders.transitions.submitting import (
 )
 
 __all__ = [
-    "Heard",
+    "PollUpdate",
     "ask",
     "ask_media",
     "begin_late_media",

@@ -19,7 +19,7 @@ from renders.transitions.moves import ANY, database
 
 
 @dataclass(frozen=True)
-class Heard:
+class PollUpdate:
     """What a read told about a job that goes on, and which row it was made from."""
 
     pk: UUID
@@ -60,7 +60,7 @@ def record_read(
     )
 
 
-def record(one: Heard, now: datetime) -> bool:
+def record(one: PollUpdate, now: datetime) -> bool:
     """As `record_read`; loses too where somebody has asked for a read since this one began."""
     asked: dict[str, Any] = {}
     if one.answered:
@@ -77,7 +77,7 @@ def record(one: Heard, now: datetime) -> bool:
     )
 
 
-def record_reads(heard: Collection[Heard], now: datetime) -> set[UUID]:
+def record_reads(heard: Collection[PollUpdate], now: datetime) -> set[UUID]:
     """As `record`, for many at once; returns those that this caller won.
 
     Where the database can, one statement. It waits for no row while it holds others: what

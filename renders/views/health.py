@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from renders.health import readiness
-from renders.health.findings import Part
+from renders.health.findings import HealthPart
 from renders.health.readiness import Readiness
 from renders.models.querysets import sees_all
 from renders.views.policy import shows_token
@@ -44,11 +44,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
     return response
 
 
-def _outline(part: Part) -> dict[str, Any]:
+def _outline(part: HealthPart) -> dict[str, Any]:
     return {"name": part.name, "ok": part.ok}
 
 
-def _details(part: Part) -> dict[str, Any]:
+def _details(part: HealthPart) -> dict[str, Any]:
     advice = " ".join(finding.advice for finding in part.findings if finding.advice)
     return {
         **_outline(part),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from renders.sandbox.jobs import COMPLETED, KINDS, PROCESSING, Job
-from renders.sandbox.line import Line
+from renders.sandbox.line import JobQueue
 from renders.sandbox.options import Options
 
 IN_FLIGHT = 24
@@ -53,7 +53,7 @@ def hint(job: Job, remaining: float) -> float:
 
 def simulate(spans: Sequence[float], rhythm: Rhythm) -> Told:
     """One render for each of `spans` (seconds of processing), sent as soon as there is room."""
-    line = Line(Options(queued_seconds=0.0))
+    line = JobQueue(Options(queued_seconds=0.0))
     waiting = list(reversed(spans))
     # When, in what order, which job is read; None: send the next one.
     events: list[tuple[float, int, Job | None]] = [(0.0, 0, None)]

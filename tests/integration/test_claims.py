@@ -19,7 +19,7 @@ from renders.lifecycle.sweep import sweep
 from renders.limits import capacity, gate
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.clients import sume
 from tests.integration import engine
 
@@ -240,7 +240,7 @@ def test_submits_on_their_way_are_taken_off_what_sume_told() -> None:
 
 def gate_row() -> None:
     with transaction.atomic():
-        gate.lock("default", Sort.WRITES)
+        gate.lock("default", RequestType.WRITES)
 
 
 def test_where_no_place_is_left_one_asks_again_after_an_end() -> None:
@@ -359,7 +359,7 @@ def test_a_cancel_may_be_the_one_that_tries(settings: Any, sandbox: Sandbox) -> 
     assert not claims.claim_cancel(first.pk, "default").renders
     engine.age_gates(10)
     assert cancellation.cancel(first.pk, sume) == [Step("submit", second.pk)]
-    assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
+    assert Gate.objects.get(pk=RequestType.WRITES).refusals == 0
 
 
 # --- Messages -------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_ten_thousand_behind_a_closed_gate_cost_few_messages(why: str, settings:
     first = RenderJob.objects.order_by("created_at").first()
     assert first
     if why == "paused":
-        gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 900)
+        gate.pause("default", RequestType.WRITES, BackOff("wait", code="rate_limit_exceeded"), 900)
     elif why == "held":
         gate.hold("default", None)
     elif why == "full":

@@ -24,18 +24,18 @@ from renders.lifecycle import claims
 from renders.limits import gate, read_quota
 from renders.models import Gate, RenderJob
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "sandbox")
 REFUSED = Paused("The key is refused.", code="unauthorized", status=401)
 
 
-def shut(sort: Sort = Sort.WRITES) -> Closed | None:
+def shut(sort: RequestType = RequestType.WRITES) -> Closed | None:
     return gate.closed("default", sort, timezone.now())
 
 
-def span(sort: Sort) -> float:
+def span(sort: RequestType) -> float:
     """How long the pause is that a refusal brings now, in seconds."""
     return (gate.pause("default", sort, REFUSED) - timezone.now()).total_seconds()
 
@@ -45,8 +45,8 @@ def renders(sandbox: Sandbox) -> list[RenderJob]:
     return services.create_renders([{"prompt": f"fox {number}"} for number in range(4)])
 
 
-@pytest.mark.parametrize("sort", Sort)
-def test_pauses_grow_while_the_refusals_go_on(sort: Sort, settings: Any) -> None:
+@pytest.mark.parametrize("sort", RequestType)
+def test_pauses_grow_while_the_refusals_go_on(sort: RequestType, settings: Any) -> None:
     settings.RENDERS |= {"PAUSE_SECONDS": 15, "MAX_PAUSE_SECONDS": 100}
     spans = []
     for _ in range(5):
@@ -59,24 +59,24 @@ def test_pauses_grow_while_the_refusals_go_on(sort: Sort, settings: Any) -> None
 
 def test_those_that_were_on_their_way_together_are_one_refusal(settings: Any) -> None:
     settings.RENDERS |= {"PAUSE_SECONDS": 15}
-    assert [round(span(Sort.WRITES)) for _ in range(8)] == [15] * 8
+    assert [round(span(RequestType.WRITES)) for _ in range(8)] == [15] * 8
 
 
 def test_a_shorter_pause_leaves_a_longer_one(settings: Any) -> None:
     wait = BackOff("wait", code="rate_limit_exceeded")
-    until = gate.pause("default", Sort.WRITES, wait, 60)
-    assert gate.pause("default", Sort.WRITES, wait, 1) == until
-    assert gate.pause("default", Sort.WRITES, wait, 100) > until
+    until = gate.pause("default", RequestType.WRITES, wait, 60)
+    assert gate.pause("default", RequestType.WRITES, wait, 1) == until
+    assert gate.pause("default", RequestType.WRITES, wait, 100) > until
 
 
 def test_reads_and_writes_pause_apart() -> None:
-    gate.pause("default", Sort.WRITES, REFUSED, 60)
-    assert shut(Sort.WRITES) and not shut(Sort.READS)
+    gate.pause("default", RequestType.WRITES, REFUSED, 60)
+    assert shut(RequestType.WRITES) and not shut(RequestType.READS)
     assert read_quota.read("default", lambda: 7) == 7
 
 
 def test_a_pause_says_why_and_until_when() -> None:
-    until = gate.pause("default", Sort.WRITES, REFUSED, 60)
+    until = gate.pause("default", RequestType.WRITES, REFUSED, 60)
     for _ in ("as Redis tells", "as the database tells"):
         closed = shut()
         assert closed and closed.until == until
@@ -88,14 +88,14 @@ def test_without_redis_the_database_tells_of_the_pause(redis: EmbeddedRedis) -> 
     assert redis.child
     kill_group(redis.child)
     assert not shut()
-    gate.pause("default", Sort.WRITES, REFUSED, 60)
+    gate.pause("default", RequestType.WRITES, REFUSED, 60)
     assert shut()
     gate.resume("default")
     assert not shut()
 
 
 def test_a_pause_ends_by_itself() -> None:
-    gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 60)
+    gate.pause("default", RequestType.WRITES, BackOff("wait", code="rate_limit_exceeded"), 60)
     engine.age_gates(61)
     redis_client().flushall()
     assert not shut()
@@ -105,13 +105,13 @@ def test_a_pause_ends_by_itself() -> None:
 
 
 def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) -> None:
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     first = claims.claim(renders[0].pk)
     assert first.probe and first.renders == [renders[0].pk]
     assert [claims.claim(render.pk).renders for render in renders[1:]] == [[], [], []]
 
-    gate.passed("default", Sort.WRITES)
+    gate.passed("default", RequestType.WRITES)
     assert [claims.claim(render.pk).renders for render in renders[1:]] == [
         [render.pk] for render in renders[1:]
     ]
@@ -120,7 +120,7 @@ def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) ->
 def test_one_that_tries_and_dies_holds_up_the_others_for_a_while_only(
     renders: list[RenderJob],
 ) -> None:
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     assert claims.claim(renders[0].pk).renders
     engine.age_gates(10)
@@ -161,7 +161,7 @@ def test_when_the_try_is_answered_the_line_goes_on(
 def test_a_try_without_a_clear_answer_leaves_it_to_the_next(
     renders: list[RenderJob], sandbox: Sandbox
 ) -> None:
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     sandbox.faults.add("reset_before", on="submit")
     steps = engine.submit(renders[0])
@@ -178,7 +178,7 @@ def test_one_render_that_is_always_refused_does_not_stop_the_others(
     """Others come first after the pause: its own wait ends a moment later."""
     sandbox.faults.add("forbidden", on="submit")
     engine.submit(renders[0])
-    row = Gate.objects.get(pk=Sort.WRITES)
+    row = Gate.objects.get(pk=RequestType.WRITES)
     assert row.paused_until and renders[0].not_before
     assert renders[0].not_before > row.paused_until
 
@@ -229,7 +229,7 @@ def test_a_paused_poll_chain_goes_on_after_the_pause(
     engine.submit(render)
     engine.make_due(render)
     over = timezone.now() + timedelta(seconds=3)
-    gate.pause("default", Sort.READS, REFUSED, 3)
+    gate.pause("default", RequestType.READS, REFUSED, 3)
     [step] = engine.poll(render)
     assert step.do == "poll" and step.token and step.after > 0
     assert render.poll_count == 0
@@ -269,8 +269,8 @@ def test_a_person_pauses_and_resumes(renders: list[RenderJob]) -> None:
 
 
 def test_a_person_who_resumes_early_has_one_submit_try(renders: list[RenderJob]) -> None:
-    gate.pause("default", Sort.WRITES, REFUSED)
-    gate.pause("default", Sort.WRITES, REFUSED, 600)
+    gate.pause("default", RequestType.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED, 600)
     assert claims.claim(renders[0].pk).renders == []
     gate.resume("default")
     assert claims.claim(renders[0].pk).probe
@@ -280,12 +280,12 @@ def test_a_person_who_resumes_early_has_one_submit_try(renders: list[RenderJob])
 def test_a_refusal_of_one_request_is_no_refusal_of_the_key(
     renders: list[RenderJob], sandbox: Sandbox
 ) -> None:
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     bad = services.create_render("REJECT this", priority=9)
     engine.submit(bad)
     assert bad.status == "failed"
-    assert Gate.objects.get(pk=Sort.WRITES).refusals == 0
+    assert Gate.objects.get(pk=RequestType.WRITES).refusals == 0
 
 
 @pytest.mark.parametrize("error", [Rejected, NotFound, NotReady])
@@ -293,8 +293,8 @@ def test_a_read_that_is_rejected_shows_that_the_key_is_taken(error: Any) -> None
     def refuse() -> int:
         raise error("no", code="x")
 
-    gate.pause("default", Sort.READS, REFUSED)
+    gate.pause("default", RequestType.READS, REFUSED)
     gate.resume("default")
     with pytest.raises(error):
         read_quota.read("default", refuse)
-    assert Gate.objects.get(pk=Sort.READS).refusals == 0
+    assert Gate.objects.get(pk=RequestType.READS).refusals == 0

@@ -17,7 +17,7 @@ from django.utils import timezone
 from renders import services
 from renders.housekeeping import removal
 from renders.housekeeping.policy import Ages
-from renders.housekeeping.pruning import Pruning, Tally
+from renders.housekeeping.pruning import Pruned, Pruning
 from renders.models import RenderEvent, RenderJob
 from tests.unit.over import files_in, over, pictured
 
@@ -64,7 +64,7 @@ def test_a_reference_that_is_erased_just_now_makes_no_second_render() -> None:
 def test_two_at_once_delete_each_row_once() -> None:
     for number in range(60):
         over(reference=f"order-{number}" if number % 3 == 0 else None)
-    done: list[Tally] = []
+    done: list[Pruned] = []
     runs = [lambda: done.append(Pruning(AGES, batch=7).run())] * 2
     for thread in [in_thread(run) for run in runs]:
         thread.join(60)
@@ -84,7 +84,7 @@ def test_what_somebody_holds_is_passed_over(holds: str, folder: Path) -> None:
     """Whoever waited for it, with others' rows in hand, could end in a deadlock."""
     render = pictured() if holds == "itself" else over()
     held = render if holds == "itself" else over(retry_of=render)
-    done: list[Tally] = []
+    done: list[Pruned] = []
     with transaction.atomic():
         RenderJob.objects.select_for_update().get(pk=held.pk)
         thread = in_thread(lambda: done.append(Pruning(AGES, batch=7).run()))

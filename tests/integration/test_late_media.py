@@ -23,7 +23,7 @@ from renders.reports.attention import Reason
 from renders.sandbox import Sandbox
 from renders.schedulers import runner
 from renders.signals import render_media_stored
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine
@@ -129,7 +129,7 @@ def test_a_fresh_url_is_read_only_if_reads_may_be_sent(
 ) -> None:
     finishing.finish(ended.pk, sume, engine.leases())
     sandbox.faults.add("forbidden", on="media")
-    gate.pause("default", Sort.READS, media_error())
+    gate.pause("default", RequestType.READS, media_error())
 
     [step] = engine.save_media(ended)
 
@@ -303,7 +303,7 @@ def test_a_result_that_cannot_be_read_is_read_again_later(
 def test_while_reads_are_paused_nothing_late_is_begun_and_no_try_is_used(
     linked: RenderJob, sandbox: Sandbox
 ) -> None:
-    gate.pause("default", Sort.READS, media_error())
+    gate.pause("default", RequestType.READS, media_error())
     before = results_read(sandbox, linked)
     make_due(linked)
     assert engine.swept() == []

@@ -18,7 +18,7 @@ from renders.lifecycle import cancellation, claims, submission
 from renders.limits import gate, read_quota
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.clients import sume
 from tests.integration import engine
 from tests.integration.test_claims import claim, make, pass_a_minute
@@ -112,19 +112,19 @@ def test_reads_go_on_with_one_write_a_minute(settings: Any) -> None:
 
 
 def test_refusal_during_a_429_pause_is_a_refusal() -> None:
-    gate.pause("default", Sort.WRITES, WAIT, 1)
-    gate.pause("default", Sort.WRITES, REFUSED)
-    assert Gate.objects.get(pk=Sort.WRITES).refusals == 1
+    gate.pause("default", RequestType.WRITES, WAIT, 1)
+    gate.pause("default", RequestType.WRITES, REFUSED)
+    assert Gate.objects.get(pk=RequestType.WRITES).refusals == 1
 
 
 def test_passed_leaves_a_pause_that_began_meanwhile() -> None:
     renders = make(2)
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     assert claims.claim(renders[0].pk).probe
-    gate.pause("default", Sort.WRITES, WAIT, 60)  # one that was on its way before
-    gate.passed("default", Sort.WRITES)
-    assert gate.closed("default", Sort.WRITES, timezone.now())
+    gate.pause("default", RequestType.WRITES, WAIT, 60)  # one that was on its way before
+    gate.passed("default", RequestType.WRITES)
+    assert gate.closed("default", RequestType.WRITES, timezone.now())
 
 
 def test_an_early_wake_up_is_followed_by_another(settings: Any) -> None:
@@ -148,7 +148,7 @@ def test_the_line_goes_on_right_after_a_429(sandbox: Sandbox) -> None:
     steps = submission.send(begun, sume)
     for step in begun.steps:  # it came while the gate was closed
         steps += claims.claim(step.render_id).steps
-    row = Gate.objects.get(pk=Sort.WRITES)
+    row = Gate.objects.get(pk=RequestType.WRITES)
     assert row.paused_until
     pause = (row.paused_until - timezone.now()).total_seconds()
     first = min(step.after for step in steps if step.do == "submit")
@@ -160,7 +160,7 @@ def test_a_cancel_that_ends_badly_starts_the_line(sandbox: Sandbox, fault: str) 
     first, *others = make(3)
     engine.submit(first)
     services.cancel_render(first)
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     sandbox.faults.add(fault, on="cancel")
     # meanwhile the messages of the others find the try on its way, and are used up
@@ -204,8 +204,8 @@ def test_a_stale_copy_of_a_pause_in_redis(monkeypatch: Any) -> None:
         tell(*args)
 
     monkeypatch.setattr(gate, "_tell", late)
-    gate.pause("default", Sort.WRITES, WAIT, 600)
-    assert not gate.closed("default", Sort.WRITES, timezone.now())
+    gate.pause("default", RequestType.WRITES, WAIT, 600)
+    assert not gate.closed("default", RequestType.WRITES, timezone.now())
 
 
 def test_a_locked_head_stops_nobody(settings: Any) -> None:
@@ -237,7 +237,7 @@ def test_writes_in_the_future_count_no_longer_than_a_minute(settings: Any) -> No
 
 def test_probe_flag_after_the_clock_went_back() -> None:
     renders = make(2)
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     assert claims.claim(renders[0].pk).probe
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
@@ -245,7 +245,7 @@ def test_probe_flag_after_the_clock_went_back() -> None:
 
 
 def test_a_read_that_tries_after_the_clock_went_back() -> None:
-    gate.pause("default", Sort.READS, REFUSED)
+    gate.pause("default", RequestType.READS, REFUSED)
     gate.resume("default")
     Gate.objects.update(probe_until=timezone.now() + timedelta(hours=1))
     assert read_quota.read("default", lambda: 1)
@@ -269,7 +269,7 @@ def test_the_first_503_is_a_short_pause_whoever_meets_it() -> None:
 
     begun = submission.begin(renders[0].pk)
     submission.send(begun, lambda workspace: Client())  # type: ignore[arg-type,return-value]
-    row = Gate.objects.get(pk=Sort.WRITES)
+    row = Gate.objects.get(pk=RequestType.WRITES)
     assert row.paused_until
     assert (row.paused_until - timezone.now()).total_seconds() <= 5
 
@@ -292,7 +292,7 @@ def test_no_message_waits_longer_than_the_broker_lets_it(settings: Any) -> None:
 def test_a_probe_that_dies_is_followed_without_the_sweep() -> None:
     """The message that finds a try on its way is used up; nothing comes at `probe_until`."""
     renders = make(3)
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
     gate.resume("default")
     assert claims.claim(renders[0].pk).probe  # and its worker is killed
     assert claims.claim(renders[1].pk).steps

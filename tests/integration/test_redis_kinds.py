@@ -23,7 +23,7 @@ from renders.limits import gate
 from renders.models import Gate, RenderJob
 from renders.presentation.problems import Problem
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from tests.integration import engine
 from tests.integration.stack import Stack
 from tests.redis_servers import (
@@ -153,12 +153,12 @@ def test_scripts_survive_that_servers_forget_them(servers: Servers) -> None:
 
 @ON_ONE_DATABASE
 def test_a_pause_is_told_and_forgotten(database: str, servers: Servers) -> None:
-    gate.pause("default", Sort.WRITES, Paused("No money.", code="insufficient_credits"), 60)
+    gate.pause("default", RequestType.WRITES, Paused("No money.", code="insufficient_credits"), 60)
     Gate.objects.all().delete()
-    told = gate.closed("default", Sort.WRITES, timezone.now())
+    told = gate.closed("default", RequestType.WRITES, timezone.now())
     assert told and told.code == "insufficient_credits"
     gate.resume("default")
-    assert gate.closed("default", Sort.WRITES, timezone.now()) is None
+    assert gate.closed("default", RequestType.WRITES, timezone.now()) is None
 
 
 def test_requests_of_the_api_are_counted(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ from renders.media import downloads, storing
 from renders.models import RenderJob
 from renders.sandbox import Sandbox, effects
 from renders.sandbox.replies import ApiError
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume import client as client_module
 from renders.sume.clients import sume
 from tests.integration import engine
@@ -370,7 +370,7 @@ def a_setting_that_cannot_be_read(sandbox: Sandbox, monkeypatch: Any) -> Any:
 
 def a_bug_below_redis(sandbox: Sandbox, monkeypatch: Any) -> Any:
     monkeypatch.setattr("redis.client.Redis.parse_response", broken)
-    return gate.closed("default", Sort.WRITES, timezone.now())
+    return gate.closed("default", RequestType.WRITES, timezone.now())
 
 
 WAYS = {

@@ -14,7 +14,7 @@ from renders.lifecycle.steps import Step
 from renders.limits import gate
 from renders.models import RenderJob
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from renders.sume.clients import sume
 from tests.integration import engine
 
@@ -103,7 +103,7 @@ def test_a_refusal_that_concerns_everybody_pauses_all_and_fails_nobody(
     # A server that fails may have taken it before: only Sume's own refusal is certain.
     assert (pending.outcome_unknown_at is None) == (fault != "unavailable")
     assert code is None or pending.error_code == code
-    assert gate.closed("default", Sort.WRITES, timezone.now())
+    assert gate.closed("default", RequestType.WRITES, timezone.now())
     assert engine.submit(other) == []
     assert other.submit_attempts == 0
 

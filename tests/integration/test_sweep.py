@@ -12,7 +12,7 @@ from renders.housekeeping import pruning
 from renders.limits import gate
 from renders.models import RenderJob, WebhookEvent
 from renders.sandbox import Sandbox
-from renders.states import Sort
+from renders.states import RequestType
 from tests.integration import engine
 
 pytestmark = pytest.mark.usefixtures("database", "redis", "sandbox")
@@ -56,7 +56,7 @@ def test_a_pending_render_waits_for_its_time(render: RenderJob) -> None:
 
 def test_a_closed_gate_keeps_pending_renders_where_they_are(render: RenderJob) -> None:
     change(render, created_at=timezone.now() - AGO)
-    gate.pause("default", Sort.WRITES, BackOff("wait", code="rate_limit_exceeded"), 10)
+    gate.pause("default", RequestType.WRITES, BackOff("wait", code="rate_limit_exceeded"), 10)
     assert engine.swept() == []
 
 
@@ -90,7 +90,7 @@ def test_while_reads_pause_none_is_put_back(render: RenderJob) -> None:
     engine.submit(render)
     engine.make_due(render)
     engine.age_rows(100)
-    gate.pause("default", Sort.READS, Paused("No.", code="unauthorized"), 60)
+    gate.pause("default", RequestType.READS, Paused("No.", code="unauthorized"), 60)
     assert engine.swept() == []
     gate.resume("default")
     assert engine.swept() == [("poll", render.pk)]

@@ -23,7 +23,7 @@ from renders.lifecycle.steps import Step
 from renders.limits import gate, spending
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.sandbox import Sandbox
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 from renders.sume.clients import sume
 from tests.effects.models import Effect
 from tests.integration import engine, modes
@@ -206,7 +206,9 @@ def test_a_refused_key_pauses_its_own_workspace_and_a_new_one_in_the_file_goes_o
     assert status_of(*acme) == {"pending"}
     assert status_of(*default) == {"submitted"}
     now = timezone.now()
-    assert gate.closed("acme", Sort.WRITES, now) and not gate.closed("default", Sort.WRITES, now)
+    assert gate.closed("acme", RequestType.WRITES, now) and not gate.closed(
+        "default", RequestType.WRITES, now
+    )
     # The pause grows long; a sweep finds the new key, whichever process wrote it.
     Gate.objects.filter(key="acme:writes").update(paused_until=now + timedelta(hours=1))
     engine.redis_client().flushall()
@@ -221,12 +223,12 @@ def test_a_refused_key_pauses_its_own_workspace_and_a_new_one_in_the_file_goes_o
 
 
 def test_a_new_key_does_not_shorten_a_pause_that_sume_asked_for(accounts: Accounts) -> None:
-    gate.pause("acme", Sort.WRITES, Paused("No.", code="unauthorized", status=401), 0)
+    gate.pause("acme", RequestType.WRITES, Paused("No.", code="unauthorized", status=401), 0)
     accounts.write(acme=NEW_KEY)
-    gate.pause("acme", Sort.WRITES, BackOff("Wait.", code="rate_limited", status=429), 60)
+    gate.pause("acme", RequestType.WRITES, BackOff("Wait.", code="rate_limited", status=429), 60)
 
     assert not gate.try_new_key("acme")
-    assert gate.closed("acme", Sort.WRITES, timezone.now())
+    assert gate.closed("acme", RequestType.WRITES, timezone.now())
 
 
 def test_a_person_pauses_one_workspace_and_no_other(

@@ -8,7 +8,7 @@ from uuid import UUID
 import redis
 
 from renders.coordination.due_set import Taken
-from renders.schedulers.queues import Held
+from renders.schedulers.queues import LeasedRender
 from renders.states import Status
 from renders.sume.replies import JobStatus, SumeFault
 
@@ -150,19 +150,19 @@ class FakeQueue:
         self.let_go_of: list[Any] = []
         self.given_back: list[tuple[Any, float]] = []
 
-    def take(self, limit: int, resting: Iterable[str] = ()) -> list[Held]:
+    def take(self, limit: int, resting: Iterable[str] = ()) -> list[LeasedRender]:
         self.limits.append(limit)
         taken, self.ready = self.ready[:limit], self.ready[limit:]
         self.next_due = 0.0 if self.ready else None
-        return [Held(render) for render in taken]
+        return [LeasedRender(render) for render in taken]
 
-    def settle(self, read: Iterable[tuple[Held, float | None]]) -> None:
+    def settle(self, read: Iterable[tuple[LeasedRender, float | None]]) -> None:
         self.settled += [(held.render, seconds) for held, seconds in read]
 
-    def let_go(self, held: Iterable[Held]) -> None:
+    def let_go(self, held: Iterable[LeasedRender]) -> None:
         self.let_go_of += [one.render for one in held]
 
-    def give_back(self, held: Iterable[Held], seconds: float) -> None:
+    def give_back(self, held: Iterable[LeasedRender], seconds: float) -> None:
         self.given_back += [(one.render, seconds) for one in held]
 
 

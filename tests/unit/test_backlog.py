@@ -9,7 +9,7 @@ from renders import transitions
 from renders.lifecycle.steps import Step
 from renders.models import Gate
 from renders.schedulers import runner
-from renders.states import CANCELING, Sort, Status
+from renders.states import CANCELING, RequestType, Status
 from tests.unit.test_models import stored
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_what_may_not_be_sent_now_waits(fields):
 
 def test_behind_a_closed_gate_nothing_is_sent():
     stored()
-    Gate.objects.create(key=Sort.WRITES, paused_until=ago(-60))
+    Gate.objects.create(key=RequestType.WRITES, paused_until=ago(-60))
 
     assert found() == []
 

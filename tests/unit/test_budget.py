@@ -12,7 +12,7 @@ from renders.exceptions import BackOff, Closed, NotReady, OutcomeUnknown, Paused
 from renders.limits import gate, read_quota
 from renders.limits.read_quota import Admission
 from renders.models import Gate
-from renders.states import Sort
+from renders.states import RequestType
 
 pytestmark = pytest.mark.django_db
 
@@ -137,7 +137,7 @@ def test_without_redis_the_row_counts(none):
     read_quota.admit("default", 3)
     read_quota.admit("default", 2)
 
-    row = Gate.objects.get(pk=Sort.READS)
+    row = Gate.objects.get(pk=RequestType.READS)
     assert (row.span, row.span_taken) == (int(NOW.timestamp()), 5)
 
 
@@ -148,7 +148,7 @@ def test_redis_away_is_told(a_redis, caplog):
         assert read_quota.admit("default", 2) == Admission(2)
 
     assert "Redis unreachable (ConnectionError): the database counts." in caplog.messages
-    assert Gate.objects.get(pk=Sort.READS).span_taken == 2
+    assert Gate.objects.get(pk=RequestType.READS).span_taken == 2
 
 
 # --- The gate -------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_redis_away_is_told(a_redis, caplog):
 
 def closed_gate(**fields):
     return Gate.objects.create(
-        key=Sort.READS,
+        key=RequestType.READS,
         **{"paused_until": NOW + 9 * SECOND, "code": "rate_limited", "reason": "Wait.", **fields},
     )
 

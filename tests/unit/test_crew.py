@@ -5,7 +5,7 @@ import time
 import uuid
 
 from renders.lifecycle.steps import Step
-from renders.schedulers.step_pool import Crew
+from renders.schedulers.step_pool import StepPool
 
 IDS = [uuid.uuid4() for _ in range(4)]
 
@@ -34,7 +34,7 @@ def collected(crew, number=1):
 
 def test_what_is_due_first_is_taken_first_whatever_came_first():
     work = Work()
-    crew = Crew(work, 1, "one")
+    crew = StepPool(work, 1, "one")
     late, soon, now = Step("finish", IDS[0], 0.02), Step("finish", IDS[1], 0.01), None
     now = Step("finish", IDS[2])
     for step in (late, soon, now):
@@ -51,7 +51,7 @@ def test_what_is_due_first_is_taken_first_whatever_came_first():
 
 def test_what_came_first_is_taken_first_where_all_is_due():
     work = Work()
-    crew = Crew(work, 1, "one")
+    crew = StepPool(work, 1, "one")
     steps = [Step("finish", pk) for pk in IDS]
     for step in steps:
         crew.put(step)
@@ -66,7 +66,7 @@ def test_what_came_first_is_taken_first_where_all_is_due():
 
 def test_what_is_not_due_waits():
     work = Work()
-    crew = Crew(work, 2, "two")
+    crew = StepPool(work, 2, "two")
     crew.put(Step("finish", IDS[0], 60))
 
     crew.start()
@@ -77,7 +77,7 @@ def test_what_is_not_due_waits():
 
 def test_no_more_are_under_way_than_there_are_hands():
     work = Work()
-    crew = Crew(work, 2, "two")
+    crew = StepPool(work, 2, "two")
     for pk in IDS:
         crew.put(Step("finish", pk))
 
@@ -97,7 +97,7 @@ def test_no_more_are_under_way_than_there_are_hands():
 def test_what_follows_comes_back():
     following = [Step("media", IDS[1]), Step("finish", IDS[2], 5)]
     work = Work(following)
-    crew = Crew(work, 1, "one")
+    crew = StepPool(work, 1, "one")
     crew.put(Step("finish", IDS[0]))
     crew.start()
     work.go.release()
@@ -108,7 +108,7 @@ def test_what_follows_comes_back():
 
 def test_what_is_to_be_done_already_is_not_noted_twice():
     work = Work()
-    crew = Crew(work, 4, "four")
+    crew = StepPool(work, 4, "four")
     step = Step("cancel", IDS[0])
 
     crew.put(step)
@@ -128,7 +128,7 @@ def test_what_is_to_be_done_already_is_not_noted_twice():
 
 def test_another_step_of_the_same_render_and_the_same_of_another_are_noted():
     work = Work()
-    crew = Crew(work, 4, "four")
+    crew = StepPool(work, 4, "four")
     for step in (Step("cancel", IDS[0]), Step("finish", IDS[0]), Step("cancel", IDS[1])):
         crew.put(step)
 
@@ -141,7 +141,7 @@ def test_another_step_of_the_same_render_and_the_same_of_another_are_noted():
 
 def test_each_submit_counts_for_it_stands_for_whoever_is_next():
     work = Work()
-    crew = Crew(work, 4, "four")
+    crew = StepPool(work, 4, "four")
     crew.put(Step("submit", IDS[0]))
     crew.put(Step("submit", IDS[0]))
 
@@ -154,7 +154,7 @@ def test_each_submit_counts_for_it_stands_for_whoever_is_next():
 
 def test_it_has_what_is_due_or_under_way_and_not_what_waits_for_its_time():
     work = Work()
-    crew = Crew(work, 1, "one")
+    crew = StepPool(work, 1, "one")
     assert crew.all_of("submit") == set()
 
     crew.put(Step("submit", IDS[0], 60))

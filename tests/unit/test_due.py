@@ -11,7 +11,7 @@ from django.utils import timezone
 from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
 from renders.schedulers import queues
-from renders.schedulers.queues import FIELDS, Held, SetQueue, TableQueue
+from renders.schedulers.queues import FIELDS, LeasedRender, SetQueue, TableQueue
 from renders.states import Status
 from tests.unit.fakes import FakeLeases, FakeSet
 from tests.unit.test_models import stored
@@ -85,13 +85,13 @@ def test_what_was_taken_at_different_times_is_given_back_together():
     submitted()
     held += queue.take(10)
 
-    queue.give_back([*held, Held(submitted())], 5)
+    queue.give_back([*held, LeasedRender(submitted())], 5)
 
     assert len(TableQueue().take(10)) == 3
 
 
 def test_settling_asks_nothing_of_the_database(django_assert_num_queries):
-    held = [Held(submitted())]
+    held = [LeasedRender(submitted())]
 
     with django_assert_num_queries(0):
         TableQueue().settle([(held[0], 5)])

@@ -7,7 +7,7 @@ import pytest
 
 from renders.conf import conf
 from renders.exceptions import BackOff, NotFound, OutcomeUnknown, Paused
-from renders.lifecycle.poll_results import Ends, Goes, learn
+from renders.lifecycle.poll_results import Ended, KeepPolling, learn
 from renders.states import Status
 from tests.unit.fakes import done, goes
 from tests.unit.test_models import NOW, a_render
@@ -57,13 +57,13 @@ WAITS = {
 
 @pytest.mark.parametrize(("fields", "answer", "wait"), WAITS.values(), ids=WAITS)
 def test_a_job_that_runs_is_read_again_in_its_time(fields, answer, wait):
-    assert learn(render(**fields), answer, NOW) == Goes(wait, answer.sume_status)
+    assert learn(render(**fields), answer, NOW) == KeepPolling(wait, answer.sume_status)
 
 
 def test_without_a_secret_no_event_is_waited_for(settings):
     settings.RENDERS = {**settings.RENDERS, "WEBHOOK_SECRET": ""}
 
-    assert learn(render(by_webhook=True), goes(wait=7), NOW) == Goes(7, "processing")
+    assert learn(render(by_webhook=True), goes(wait=7), NOW) == KeepPolling(7, "processing")
 
 
 def test_with_no_hours_nothing_is_overdue(settings):
@@ -75,15 +75,15 @@ def test_with_no_hours_nothing_is_overdue(settings):
 # --- The job has ended --------------------------------------------------------------------
 
 ENDS = {
-    "completed": (done(cost=90_000), Ends(Status.COMPLETED, "completed", cost=90_000)),
-    "completed for an unknown cost": (done(cost=None), Ends(Status.COMPLETED, "completed")),
+    "completed": (done(cost=90_000), Ended(Status.COMPLETED, "completed", cost=90_000)),
+    "completed for an unknown cost": (done(cost=None), Ended(Status.COMPLETED, "completed")),
     "failed": (
         done(Status.FAILED, cost=90_000, ready=False),
-        Ends(Status.FAILED, "failed", "odd", "Too odd.", 0),
+        Ended(Status.FAILED, "failed", "odd", "Too odd.", 0),
     ),
     "canceled": (
         done(Status.CANCELED, cost=None, ready=False),
-        Ends(Status.CANCELED, "canceled", "odd", "Too odd.", 0),
+        Ended(Status.CANCELED, "canceled", "odd", "Too odd.", 0),
     ),
 }
 
@@ -120,7 +120,9 @@ FAILED = {
 def test_a_read_without_an_answer_backs_off_and_leaves_what_is_known(fields, error, wait):
     row = render(**fields)
 
-    assert learn(row, error, NOW) == Goes(wait, "queued", row.failed_reads + 1, answered=False)
+    assert learn(row, error, NOW) == KeepPolling(
+        wait, "queued", row.failed_reads + 1, answered=False
+    )
 
 
 NOT_FOUND = NotFound("Unknown job.", code="not_found", status=404)
@@ -132,13 +134,13 @@ def test_a_job_that_sume_does_not_know_is_read_for_a_grace(since):
 
     found = learn(render(not_found_since=since), NOT_FOUND, NOW)
 
-    assert found == Goes(BASE, "queued", 1, since or NOW, answered=False)
+    assert found == KeepPolling(BASE, "queued", 1, since or NOW, answered=False)
 
 
 def test_after_that_it_has_failed_and_nobody_sends_it_again_by_itself():
     end = learn(render(not_found_since=ago(GRACE + 1)), NOT_FOUND, NOW)
 
-    assert end == Ends(
+    assert end == Ended(
         Status.FAILED,
         "queued",
         "job_not_found",
@@ -152,7 +154,7 @@ def test_only_a_good_read_ends_the_grace_of_a_job_that_was_not_found():
 
     between = learn(row, NO_ANSWER, NOW)
     assert between.not_found_since == row.not_found_since
-    assert isinstance(learn(row, NOT_FOUND, NOW), Ends)  # 404 and 502 in turn end, too
+    assert isinstance(learn(row, NOT_FOUND, NOW), Ended)  # 404 and 502 in turn end, too
     assert learn(row, goes(), NOW).not_found_since is None
 
 

@@ -10,7 +10,7 @@ from renders.lifecycle import claims
 from renders.lifecycle.sweep import sweep
 from renders.limits import gate, over_budget, spending
 from renders.models import RenderJob
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 
 pytestmark = pytest.mark.django_db
 RENDERS = RenderJob.objects
@@ -178,7 +178,7 @@ def test_a_pause_is_said_before_the_budget():
     gate.hold("default", None)
 
     assert claims.closed("default", timezone.now()).code == "held"
-    assert gate.row_of("default", Sort.WRITES)
+    assert gate.row_of("default", RequestType.WRITES)
 
 
 def test_a_user_s_budget_does_not_concern_a_program_s_render(limited):

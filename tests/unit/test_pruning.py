@@ -11,7 +11,7 @@ from renders import services
 from renders.conf import workspaces
 from renders.housekeeping import pruning, removal
 from renders.housekeeping.policy import Ages
-from renders.housekeeping.pruning import Pruning, Tally, foresee, run_as_set
+from renders.housekeeping.pruning import Pruned, Pruning, foresee, run_as_set
 from renders.limits import spending
 from renders.media.storage import storage
 from renders.models import ApiRequest, Draft, RenderEvent, RenderJob, WebhookEvent
@@ -92,7 +92,7 @@ def test_what_is_not_over_stays_however_old():
 def test_without_ages_everything_stays():
     kept = {over(days=9_999).pk, pictured(days=9_999).pk}
 
-    assert run(Ages()) == Tally()
+    assert run(Ages()) == Pruned()
     assert left() == kept
 
 
@@ -132,7 +132,7 @@ def test_what_the_project_points_to_stays_as_a_line_of_the_bill(django_user_mode
 
     assert run().bills == 1
     assert Order.objects.get().render.erased_at
-    assert run() == Tally()
+    assert run() == Pruned()
 
 
 def test_media_go_first_and_rows_stay():
@@ -144,7 +144,7 @@ def test_media_go_first_and_rows_stay():
     old.refresh_from_db()
     assert old.prompt and not old.artifacts and old.media_removed_at
     assert len(RenderJob.objects.get(pk=new.pk).artifacts) == 1
-    assert run(Ages(media=30)) == Tally()
+    assert run(Ages(media=30)) == Pruned()
 
 
 def test_timelines_of_ended_renders_go_by_the_age_of_their_lines():
@@ -205,7 +205,7 @@ def test_what_a_run_will_do_is_known_before_and_nothing_is_changed(ages, folder,
     counted = []
     assert run(ages, told=counted.append) == told
     assert sum(counted) == told.rows
-    assert foresee(ages) == run(ages) == Tally()
+    assert foresee(ages) == run(ages) == Pruned()
 
 
 def test_what_somebody_has_begun_is_told_before_as_well():

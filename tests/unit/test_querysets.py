@@ -197,7 +197,7 @@ def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
 
 
 def test_these_tests_know_every_transition():
-    public = set(transitions.__all__) - {"Heard", "log", "log_post"}
+    public = set(transitions.__all__) - {"PollUpdate", "log", "log_post"}
 
     others = {"mark_swept", "recall", "claim_next", "take_unfinished", "ask", "bring_forward"}
     others |= {

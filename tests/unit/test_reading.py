@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from renders import transitions
 from renders.models import RenderEvent, RenderJob
 from renders.states import Status
-from renders.transitions import Heard
+from renders.transitions import PollUpdate
 from tests.unit.test_models import NOW, a_render, stored
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def heard(render, **changes):
         "not_found_since": None,
         "answered": True,
     }
-    return Heard(**told | changes)
+    return PollUpdate(**told | changes)
 
 
 def rows():

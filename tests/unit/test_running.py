@@ -20,7 +20,7 @@ from renders.schedulers import runner as backlog
 from renders.schedulers import runner as running
 from renders.schedulers import step_pool
 from renders.schedulers.runner import Runner
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 from renders.testing import StandIn
 from tests.unit.test_models import stored
 
@@ -264,7 +264,7 @@ def test_a_new_render_does_not_wait_for_one_that_is_to_be_sent_again(runner, sum
 
 
 def test_behind_a_pause_everything_waits_and_goes_on_when_a_person_resumes(runner, sume):
-    Gate.objects.create(key=Sort.WRITES, paused_until=timezone.now() + timedelta(hours=1))
+    Gate.objects.create(key=RequestType.WRITES, paused_until=timezone.now() + timedelta(hours=1))
     services.create_render("A boat")
     for _ in range(3):
         runner.turn()

@@ -19,7 +19,7 @@ from renders.lifecycle.steps import Step
 from renders.limits import capacity, gate
 from renders.models import Gate, RenderJob
 from renders.reports import attention
-from renders.states import OUTCOME_UNKNOWN, Sort, Status
+from renders.states import OUTCOME_UNKNOWN, RequestType, Status
 from renders.sume.replies import Accepted
 from renders.telemetry import metrics
 from tests.unit.test_models import stored
@@ -230,7 +230,7 @@ def test_while_sume_is_away_the_line_waits_for_one_that_tries(render):
     others = [RenderJob.objects.create(prompt="a boat") for _ in range(3)]
     submission.submit(render.pk, Sume(AWAY))
 
-    assert gate.closed("default", Sort.WRITES, timezone.now()).code == "unreachable"
+    assert gate.closed("default", RequestType.WRITES, timezone.now()).code == "unreachable"
     for other in others:
         assert not claims.claim(other.pk).renders
     assert set(RenderJob.objects.values_list("submit_attempts", flat=True)) == {0, 1}

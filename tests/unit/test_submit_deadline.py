@@ -10,7 +10,7 @@ from renders.exceptions import BackOff, Paused
 from renders.lifecycle.sweep import sweep
 from renders.limits import gate, submit_deadline
 from renders.models import Gate, RenderJob
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 11, 2, tzinfo=UTC)
@@ -93,10 +93,10 @@ def held(render, until):
 
 def refused(render, until):
     with at(1):
-        gate.pause("default", Sort.WRITES, Paused("No credit left.", code="x", status=402))
+        gate.pause("default", RequestType.WRITES, Paused("No credit left.", code="x", status=402))
     sweep_at(1.01, until - 0.5)
     with at(until):
-        gate.passed("default", Sort.WRITES)
+        gate.passed("default", RequestType.WRITES)
         gate.resume("default")
 
 
@@ -140,7 +140,7 @@ def test_a_spent_budget_holds_up_the_line(render, settings):
 
 def test_a_pause_that_sume_asks_for_counts(render):
     with at(1):
-        gate.pause("default", Sort.WRITES, BackOff("Wait.", code="x", status=429), 900)
+        gate.pause("default", RequestType.WRITES, BackOff("Wait.", code="x", status=429), 900)
 
     sweep_at(*(1 + number / 2 for number in range(2 * 23 + 2)))
 

@@ -43,7 +43,7 @@ def test_pruning_goes_on_after_a_rest_until_all_is_done(monkeypatch, more):
 
     def run(stop):
         assert not stop()
-        return pruning.Tally(stopped=more)
+        return pruning.Pruned(stopped=more)
 
     monkeypatch.setattr(pruning, "run_as_set", run)
     monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: called.append(how))
@@ -56,14 +56,14 @@ def test_pruning_ends_when_its_time_is_up(monkeypatch):
     monkeypatch.setattr(tasks, "PRUNE_SECONDS", -1.0)
     called = []
     monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: called.append(how))
-    monkeypatch.setattr(pruning, "run_as_set", lambda stop: pruning.Tally(stopped=stop()))
+    monkeypatch.setattr(pruning, "run_as_set", lambda stop: pruning.Pruned(stopped=stop()))
     tasks.prune_renders()
 
     assert called
 
 
 def test_a_storage_that_is_away_is_asked_again_tomorrow(monkeypatch):
-    away = pruning.Tally(stopped=True, failed=pruning.MOST_FAILED)
+    away = pruning.Pruned(stopped=True, failed=pruning.MOST_FAILED)
     monkeypatch.setattr(pruning, "run_as_set", lambda stop: away)
     monkeypatch.setattr(tasks.prune_renders, "apply_async", lambda **how: pytest.fail("again"))
 

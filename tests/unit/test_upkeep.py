@@ -11,7 +11,7 @@ from django.utils import timezone
 from renders.lifecycle.steps import Step
 from renders.models import Gate
 from renders.schedulers import due_set_upkeep
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 from tests.unit.fakes import FakeSet
 from tests.unit.test_models import stored
 
@@ -99,7 +99,7 @@ def test_what_ended_is_dropped_when_it_is_late_and_what_runs_stays(caplog):
 
 def test_while_reads_pause_nobody_is_told_that_they_are_late(caplog):
     running = submitted(-60)
-    Gate.objects.create(key=Sort.READS, paused_until=timezone.now() + timedelta(hours=1))
+    Gate.objects.create(key=RequestType.READS, paused_until=timezone.now() + timedelta(hours=1))
 
     due_set_upkeep.keep(FakeSet({running.pk: time.time() - 60}))
 

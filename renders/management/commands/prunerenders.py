@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from renders.conf import conf
 from renders.housekeeping.policy import Ages
-from renders.housekeeping.pruning import Pruning, Tally, foresee
+from renders.housekeeping.pruning import Pruned, Pruning, foresee
 from renders.management import arguments
 from renders.management.stopping import Stopping
 from renders.management.terminal import bar_on
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             self.stderr.write("Stopped. The same again goes on.")
             sys.exit(STOPPED)
 
-    def _tell(self, tally: Tally, verb: str) -> None:
+    def _tell(self, tally: Pruned, verb: str) -> None:
         found = {words: getattr(tally, name) for name, words in LINES.items()}
         if not any(found.values()):
             self.stdout.write(f"{verb} nothing.")

@@ -13,7 +13,7 @@ from renders.housekeeping.exporting import cell, dollars
 from renders.management import arguments
 from renders.management.terminal import console_on, one_line
 from renders.reports import costs
-from renders.reports.costs import COUNTS, GROUPS, Line
+from renders.reports.costs import COUNTS, GROUPS, CostLine
 
 WIDE = 1_000
 
@@ -47,14 +47,14 @@ class Command(BaseCommand):
         else:
             self._table(by, lines, no_color=options["no_color"])
 
-    def _csv(self, by: list[str], lines: list[Line]) -> None:
+    def _csv(self, by: list[str], lines: list[CostLine]) -> None:
         writer = csv.writer(self.stdout, lineterminator="\n")
         self.stdout.ending = ""
         rows = [_as_dict(by, line) for line in lines]
         writer.writerow([*by, *COUNTS, "cost_usd_micros", "cost_usd"])
         writer.writerows([cell(value) for value in row.values()] for row in rows)
 
-    def _table(self, by: list[str], lines: list[Line], *, no_color: bool) -> None:
+    def _table(self, by: list[str], lines: list[CostLine], *, no_color: bool) -> None:
         console = console_on(self.stdout, no_color=no_color)
         table = Table(
             box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_footer=len(lines) > 1
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             )
 
 
-def _as_dict(by: list[str], line: Line) -> dict[str, Any]:
+def _as_dict(by: list[str], line: CostLine) -> dict[str, Any]:
     return {
         **dict(zip(by, line.group, strict=True)),
         **{name: getattr(line, name) for name in COUNTS},

@@ -13,7 +13,7 @@ from renders.health import work
 from renders.lifecycle.steps import Step
 from renders.limits import gate, spending
 from renders.models import Gate, RenderJob
-from renders.states import Sort
+from renders.states import RequestType
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/renders/gate/"
@@ -53,7 +53,7 @@ def test_an_open_gate_says_so_and_shows_the_limits(admin_client, settings):
 
 
 def test_a_paused_gate_says_why_and_until_when(admin_client):
-    until = gate.pause("default", Sort.WRITES, REFUSED)
+    until = gate.pause("default", RequestType.WRITES, REFUSED)
 
     html = text(admin_client)
 
@@ -64,7 +64,7 @@ def test_a_paused_gate_says_why_and_until_when(admin_client):
 
 
 def test_a_gate_that_tries_says_so(admin_client):
-    gate.pause("default", Sort.READS, REFUSED)
+    gate.pause("default", RequestType.READS, REFUSED)
     Gate.objects.update(paused_until=timezone.now())
 
     assert "Reads: trying one at a time" in text(admin_client)
@@ -113,7 +113,7 @@ def test_a_strange_post_changes_nothing(admin_client):
 
 
 def test_each_gate_leads_to_the_one_page(admin_client):
-    gate.pause("default", Sort.WRITES, REFUSED)
+    gate.pause("default", RequestType.WRITES, REFUSED)
 
     assert admin_client.get(f"{PAGE}writes/change/").url == PAGE
     assert admin_client.get(f"{PAGE}add/").status_code == 403

@@ -15,7 +15,7 @@ from renders.limits import gate
 from renders.models import Gate, RenderJob
 from renders.reports import summary
 from renders.services import create_render
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/renders/renderjob/"
@@ -129,10 +129,10 @@ def test_a_closed_gate_shows(settings):
     assert summary.gate_in_words() == ("Open", True)
 
     refused = Paused("Refused.", code="unauthorized", status=401)
-    gate.pause("default", Sort.WRITES, refused)
+    gate.pause("default", RequestType.WRITES, refused)
     assert summary.gate_in_words() == ("Paused: writes", False)
 
-    gate.pause("default", Sort.READS, refused)
+    gate.pause("default", RequestType.READS, refused)
     assert summary.gate_in_words() == ("Paused: writes and reads", False)
 
     Gate.objects.update(paused_until=timezone.now())

@@ -3,11 +3,11 @@
 import pytest
 
 from renders.health import doctor
-from renders.health.findings import CATALOGUE, Finding, Level, Part
+from renders.health.findings import CATALOGUE, Finding, HealthPart, Level
 
 
 def part(*levels):
-    return Part("x", tuple(Finding("Said.", grave=level) for level in levels))
+    return HealthPart("x", tuple(Finding("Said.", grave=level) for level in levels))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from renders.health import work
 from renders.health.findings import Level
 from renders.limits import gate, spending
 from renders.models import Heartbeat, RenderJob
-from renders.states import Sort, Status
+from renders.states import RequestType, Status
 from renders.telemetry import heartbeats
 from tests.unit.test_models import stored
 
@@ -69,7 +69,7 @@ def test_a_read_that_is_late_for_longer_than_a_repair_takes_is_told(submitted):
     [found] = work.reads()
     assert (found.code, found.said) == ("reads-late", "1 late read, by up to 5 min.")
 
-    gate.pause("default", Sort.READS, BackOff("Wait.", code="rate_limit_exceeded"), 60)
+    gate.pause("default", RequestType.READS, BackOff("Wait.", code="rate_limit_exceeded"), 60)
     assert codes(work.reads()) == [""]
 
 
@@ -85,7 +85,7 @@ def test_a_closed_gate_is_told_with_what_sume_says(settings, error, seconds, cod
     settings.RENDERS = {**settings.RENDERS, "MAX_PAUSE_SECONDS": 900}
     assert codes(work.gate()) == [""]
 
-    gate.pause("default", Sort.WRITES, error, seconds)
+    gate.pause("default", RequestType.WRITES, error, seconds)
 
     [found] = work.gate()
     assert found.code == code and (found.level < 2) == ok

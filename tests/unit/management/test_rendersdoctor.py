@@ -8,14 +8,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from renders.health import doctor
-from renders.health.findings import Finding, Part
+from renders.health.findings import Finding, HealthPart
 
 PARTS = [
-    Part("database", (Finding("SQLite [answers]."),), 0.01),
-    Part("workers", (Finding("No worker answers.", "workers-none"),), 2.0),
-    Part("queues", (Finding("Not asked: x.", "not-asked"),)),
-    Part("clocks", (Finding("Not asked: x.", "not-asked"),)),
-    Part("redis", (Finding("No file.\x1b[31m", "redis-forgets"),)),
+    HealthPart("database", (Finding("SQLite [answers]."),), 0.01),
+    HealthPart("workers", (Finding("No worker answers.", "workers-none"),), 2.0),
+    HealthPart("queues", (Finding("Not asked: x.", "not-asked"),)),
+    HealthPart("clocks", (Finding("Not asked: x.", "not-asked"),)),
+    HealthPart("redis", (Finding("No file.\x1b[31m", "redis-forgets"),)),
 ]
 
 
@@ -24,7 +24,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def run(monkeypatch: Any, parts: list[Part], *arguments: str, out: Any = None) -> tuple[int, str]:
+def run(
+    monkeypatch: Any, parts: list[HealthPart], *arguments: str, out: Any = None
+) -> tuple[int, str]:
     asked: list[Any] = []
     monkeypatch.setattr(
         doctor, "examine", lambda seconds, offline: asked.append((seconds, offline)) or parts

@@ -14,7 +14,7 @@ from renders.health import messages, stores
 from renders.health.findings import Finding
 from renders.limits import gate
 from renders.models import Heartbeat
-from renders.states import Sort
+from renders.states import RequestType
 from renders.telemetry import heartbeats
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("asked_here")]
@@ -82,7 +82,9 @@ def test_a_process_newer_than_its_tables_gets_no_requests(client):
 
 
 def closed_gate():
-    gate.pause("default", Sort.WRITES, Paused("Key refused.", code="unauthorized", status=401))
+    gate.pause(
+        "default", RequestType.WRITES, Paused("Key refused.", code="unauthorized", status=401)
+    )
 
 
 @pytest.mark.usefixtures("well")
