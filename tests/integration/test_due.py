@@ -10,7 +10,7 @@ from renders.coordination.connections import poll_leases, polls, redis_client
 from renders.demo.embedded_redis import EmbeddedRedis
 from renders.models import RenderJob
 from renders.schedulers.queues import SetQueue
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.usefixtures("database", "by_the_set")
 

@@ -19,7 +19,7 @@ from renders.housekeeping import removal
 from renders.housekeeping.policy import Ages
 from renders.housekeeping.pruning import Pruned, Pruning
 from renders.models import RenderEvent, RenderJob
-from tests.unit.over import files_in, over, pictured
+from tests.rows import files_in, over, pictured
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)

@@ -46,7 +46,7 @@ from renders.sume import client as client_module
 from renders.sume.clients import sume
 from tests.integration import engine
 from tests.integration.stack import Stack
-from tests.unit.test_client import reply, serving
+from tests.unit.sume.test_client import reply, serving
 
 HERE = read_private("127.0.0.1")
 KEY = "sk-canary-5ume"

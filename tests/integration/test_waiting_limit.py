@@ -12,7 +12,7 @@ from renders.models import RenderJob
 from renders.services.references import door
 from renders.states import Status
 from tests.integration.test_references import at_once
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 CALLERS = 6

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from renders.reports import prometheus
 from renders.reports.standing import GateStanding
 from tests.unit.deploy import queries
-from tests.unit.test_exposition import standing
+from tests.unit.reports.test_prometheus import standing
 
 QUERIES = [*queries.of_dashboard(), *queries.of_alerts()]
 

@@ -14,8 +14,7 @@ from renders.housekeeping.erasing import erase
 from renders.housekeeping.exporting import FIELDS
 from renders.models import RenderJob
 from renders.states import Status
-from tests.unit.over import pictured
-from tests.unit.test_models import stored
+from tests.rows import pictured, stored
 
 PAGE = (Path(settings.BASE_DIR) / "docs/housekeeping.md").read_text()
 SHELL = [

@@ -19,7 +19,7 @@ from renders.reports import prometheus
 from renders.telemetry import log_context
 from renders.telemetry.metrics import COUNTERS
 from tests.unit.deploy import queries
-from tests.unit.test_exposition import standing
+from tests.unit.reports.test_prometheus import standing
 
 ROOT = Path(settings.BASE_DIR)
 PAGE = (ROOT / "docs/monitoring.md").read_text()

@@ -13,7 +13,7 @@ from renders.limits import gate, spending
 from renders.models import Heartbeat, RenderJob
 from renders.states import RequestType, Status
 from renders.telemetry import heartbeats
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.django_db
 

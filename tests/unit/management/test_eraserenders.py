@@ -11,8 +11,7 @@ from renders.management.commands import eraserenders as module
 from renders.media.storage import storage
 from renders.models import RenderJob
 from renders.states import Status
-from tests.unit.over import over, pictured
-from tests.unit.test_models import stored
+from tests.rows import over, pictured, stored
 
 pytestmark = pytest.mark.django_db
 

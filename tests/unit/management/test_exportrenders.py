@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from renders.housekeeping import exporting
 from renders.states import Kind, Status
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from renders.housekeeping import removal
 from renders.media.storage import storage
 from renders.models import RenderJob
 from renders.states import Status
-from tests.unit.over import over, pictured
+from tests.rows import over, pictured
 
 pytestmark = pytest.mark.django_db
 DAYS = ["--completed-days", "30"]

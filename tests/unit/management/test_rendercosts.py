@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from renders.states import Status
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.django_db
 

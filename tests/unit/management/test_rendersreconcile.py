@@ -14,7 +14,7 @@ from renders.models import RenderEvent, RenderJob
 from renders.reports import reconciliation
 from renders.services import create_render
 from renders.states import OUTCOME_UNKNOWN, Status
-from tests.unit.test_models import stored
+from tests.rows import stored
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from renders.housekeeping.erasing import erase
 from renders.models import RenderJob
 from renders.states import Status
 from renders.templatetags.render_facts import in_words
-from tests.unit.over import over, pictured
+from tests.rows import over, pictured
 
 pytestmark = pytest.mark.django_db
 WORDS = "Erased: what was asked for and what was made is no longer kept."
