@@ -11,7 +11,7 @@ from renders import services, transitions
 from renders.exceptions import InvalidRender, ReferenceTaken
 from renders.models import Installation, RenderJob
 from renders.services import bulk
-from renders.services.references import door
+from renders.services.references import door, installation_id
 from renders.states import CODE, UNSCOPED, Status
 from tests.rows import stored
 
@@ -277,8 +277,8 @@ def test_keys_differ_by_reference_scope_and_installation(ann, bob, settings):
     assert len({row.pk for row in rows}) == len(rows)
 
 
-def test_the_installation_has_one_id_that_the_migration_stored():
-    [kept] = Installation.objects.values_list("uuid", flat=True)
+def test_the_installation_has_one_id_that_stays():
+    kept = installation_id()
     services.create_render(**FOX)
 
     assert Installation.objects.get().uuid == kept
