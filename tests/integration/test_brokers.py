@@ -11,11 +11,12 @@ from celery import Celery
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from renders import services, tasks
+from renders import services
 from renders.celery_settings import broker_options
 from renders.coordination.connections import redis_client
 from renders.demo.processes import free_port
 from renders.models import RenderJob
+from renders.schedulers import dispatch
 from tests.integration.stack import Stack
 from tests.rabbitmq import RabbitMQ
 
@@ -69,7 +70,8 @@ def test_a_rabbitmq_that_is_away_does_not_hang_who_creates(
 
         def submit_render(render_id: str) -> None: ...
 
-        monkeypatch.setattr(tasks, "submit_render", app.task(submit_render, shared=False))
+        silent_task = app.task(submit_render, shared=False)
+        monkeypatch.setattr(dispatch, "task", lambda name: silent_task)
         started = time.monotonic()
         render = services.create_render("a red fox")
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from renders import services, tasks
 from renders.coordination.connections import redis_client
 from renders.models import RenderJob
+from renders.schedulers import dispatch
 from tests.integration.stack import Stack
 
 
@@ -221,7 +222,8 @@ def test_a_broker_that_accepts_and_never_answers_does_not_hang_who_creates(
 
         def submit_render(render_id: str) -> None: ...
 
-        monkeypatch.setattr(tasks, "submit_render", app.task(submit_render, shared=False))
+        silent_task = app.task(submit_render, shared=False)
+        monkeypatch.setattr(dispatch, "task", lambda name: silent_task)
         [render] = stack.create("a red fox")
 
     assert "waits for the sweep" in caplog.text
