@@ -110,7 +110,7 @@ def _entry(entry: str) -> Network | str:
     if "/" in entry or ":" in entry or entry.replace(".", "").isdigit():
         return ipaddress.ip_network(entry.strip("[]"), strict=False)
     if not entry.replace("-", "").replace(".", "").replace("_", "").isalnum():
-        raise ValueError("this is no name of a host")
+        raise ValueError("this is not a host name")
     return entry
 
 

@@ -79,6 +79,14 @@ class Wrong(ValueError):
     """The file is invalid; the message holds none of its contents."""
 
 
+_files: dict[str, SecretsFile] = {}
+
+
+def secrets_file(path: str) -> SecretsFile:
+    """The file at this path, one object per process."""
+    return _files.setdefault(path, SecretsFile(path))
+
+
 def _stamp(stat: os.stat_result) -> Stamp:
     """The values that change if the file changes."""
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -90,14 +98,6 @@ def _lost(before: Mapping[str, Secrets], loaded: Mapping[str, Secrets]) -> bool:
         (old.api_key and not new.api_key) or (old.webhook_secret and not new.webhook_secret)
         for old, new in ((old, loaded.get(name, Secrets())) for name, old in before.items())
     )
-
-
-_files: dict[str, SecretsFile] = {}
-
-
-def secrets_file(path: str) -> SecretsFile:
-    """The file at this path, one object per process."""
-    return _files.setdefault(path, SecretsFile(path))
 
 
 def _unlock() -> None:

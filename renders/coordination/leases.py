@@ -1,4 +1,4 @@
-"""Token leases in Redis: one holder per name, so that two processes never do the same step.
+"""Token leases in Redis: one holder per name, so that two processes don't do one step at once.
 
 The token changes with every hand-over, so a spent token gets nothing. Its first letter says what
 the holder does: a waiting holder can be overtaken, a reading one cannot. Each compare-and-set is
@@ -119,10 +119,10 @@ class Leases:
             groups.setdefault(slot_of(self._prefix + name), []).append(name)
         return groups.values()
 
-    def _rotate(self, script: Any, name: str, known: str, does: str, life: float) -> str | None:
-        """Replace the token if it, or its first letter, is `known`; None if it is not."""
+    def _rotate(self, script: Any, name: str, expected: str, does: str, life: float) -> str | None:
+        """Replace the token if it, or its first letter, is `expected`; None if it is not."""
         fresh = _fresh(does)
-        won = script(keys=[self._prefix + name], args=[known, fresh, _millis(life)])
+        won = script(keys=[self._prefix + name], args=[expected, fresh, _millis(life)])
         return fresh if won else None
 
 

@@ -1,7 +1,7 @@
 """How many renders may be sent now: free slots at Sume, POSTs left in the minute, one probe.
 
-The functions that read or change the gate's row are called under the lock of the workspace's
-gate, so that two workers can't take the same slot. After a refusal, one render at a time is sent.
+A claim calls `load`, `room` and `entered` under one lock of the workspace's gate, so that two
+workers can't take the same slot. After a refusal, one render at a time is sent as a probe.
 """
 
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ def entered(gate: Gate, count: int, probe: bool, now: datetime) -> None:
 
 
 def accepted(workspace: str, capacity: int | None, on_their_way: int) -> None:
-    """Store the queue capacity that Sume reported.
+    """Store the queue capacity that Sume reported. Call it under the lock of the gate.
 
     `on_their_way` is the number of submits in flight that the report may not include yet.
     """

@@ -106,10 +106,8 @@ def pause(
         until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
         gate.probe_until = None
         if error.code == QUEUE_FULL:
-            gate.capacity, gate.capacity_at = (
-                1,
-                now,
-            )  # after the pause, one submit may probe it
+            # After the pause, one submit may probe the queue.
+            gate.capacity, gate.capacity_at = 1, now
         if not gate.paused_until or gate.paused_until < until:
             gate.paused_until, gate.code, gate.reason = until, error.code[:100], str(error)[:500]
             account = workspaces.find(workspace) if isinstance(error, Paused) else None
@@ -165,7 +163,7 @@ def try_new_key(workspace: str) -> bool:
             same = refused.filter(key_mark=gate.key_mark)
             lifted |= bool(same.update(paused_until=None, probe_until=None))
             _forget(gate.key)
-            logger.warning("%s: another key than the refused one is there; it is tried.", gate)
+            logger.warning("%s: the refused key was replaced; the new key is tried.", gate)
     return lifted
 
 
@@ -212,7 +210,9 @@ def _forget(key: str) -> None:
     try:
         redis_client().delete(KEY + key)
     except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): a pause in it ends in time.", type(error).__name__)
+        logger.warning(
+            "Redis unreachable (%s): a pause cached there expires by itself.", type(error).__name__
+        )
 
 
 # --- The row -----------------------------------------------------------------------------

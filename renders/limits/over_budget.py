@@ -49,7 +49,7 @@ def claim_first_that_fits(
 
 
 def take_back(workspace: str, now: datetime) -> int:
-    """Return to the line the renders that fit now, per user and model; returns how many.
+    """Return to the line as many renders as fit now, per user and model; returns how many.
 
     The sweep calls it, since a cost can be lower than its price, a month can begin and a limit can
     be raised. Among equal priorities the order of the users is random, so that none always goes

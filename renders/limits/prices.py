@@ -116,8 +116,8 @@ def refusal(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRen
     for words, budget in budgets.items():
         if budget and price > budget:
             said = "costs about" if price == binding(limits, kind, model) else "has already cost"
-            one = f"One render {said} ${price / MICROS:,.2f}"
-            return InvalidRender(field, f"{one}, more than {words}: ${budget / MICROS:,.2f}.")
+            cost = f"One render {said} ${price / MICROS:,.2f}"
+            return InvalidRender(field, f"{cost}, more than {words}: ${budget / MICROS:,.2f}.")
     return None
 
 

@@ -48,7 +48,7 @@ from renders.states import RequestType
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-# The code of `Closed` if only the quota of the present span keeps a read from being sent.
+# The code of `Closed` if only this span's quota of reads is used up.
 USED_UP = "read_budget"
 
 # Takes up to ARGV[2] of what is left of ARGV[1]; returns how many were taken.
@@ -142,7 +142,7 @@ def holds_all(error: SumeError | None) -> TypeGuard[SumeError]:
 
 
 def _take(limits: Workspace, wanted: int, now: datetime) -> int:
-    """Take up to `wanted` reads from the quota; returns how many were left to take.
+    """Take up to `wanted` reads from the quota; returns how many it could take.
 
     The quota is spread over the minute: a share for each second, or for the span that allows one.
     """

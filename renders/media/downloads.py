@@ -29,6 +29,28 @@ CHUNK_BYTES = 65_536
 HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": USER_AGENT}
 
 
+def download(
+    url: str,
+    target: BinaryIO,
+    *,
+    timeout: float,
+    max_bytes: int,
+    private: networks.Private = (),
+) -> str:
+    """Write the file at `url` to `target`, up to `max_bytes`.
+
+    Returns the `Content-Encoding` that could not be decoded, or nothing. `timeout` is in seconds
+    for the whole download with its redirects. Raises `LinkExpired` if a fresh URL may help,
+    `MediaError` otherwise, and any error of the target.
+    """
+    url = Link(url)  # so that no frame of a traceback holds the plain text
+    encodings: list[str] = []
+    failure = _transfer(url, target, timeout, max_bytes, private, encodings)
+    if failure:
+        raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
+    return ", ".join(encodings)
+
+
 class _Expired(str):
     """A failure's description, if a fresh URL may help."""
 
@@ -65,28 +87,6 @@ class _Pool(HTTPConnectionPool):
 
 class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _CheckedTLS
-
-
-def download(
-    url: str,
-    target: BinaryIO,
-    *,
-    timeout: float,
-    max_bytes: int,
-    private: networks.Private = (),
-) -> str:
-    """Write the file at `url` to `target`, up to `max_bytes`.
-
-    Returns the `Content-Encoding` that could not be decoded, or nothing. `timeout` is in seconds
-    for the whole download with its redirects. Raises `LinkExpired` if a fresh URL may help,
-    `MediaError` otherwise, and any error of the target.
-    """
-    url = Link(url)  # so that no frame of a traceback holds the plain text
-    encodings: list[str] = []
-    failure = _transfer(url, target, timeout, max_bytes, private, encodings)
-    if failure:
-        raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
-    return ", ".join(encodings)
 
 
 def _transfer(

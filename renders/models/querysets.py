@@ -253,7 +253,7 @@ class EventQuerySet(models.QuerySet):
     def writes_around(self, now: datetime, window: float, workspace: str) -> "EventQuerySet":
         """The lines of a workspace's POSTs in the last `window` seconds, newest first.
 
-        A time further ahead was written by a clock that has been put back since: it is left out.
+        A time more than `window` seconds ahead is left out: the clock has been put back since.
         """
         span = timedelta(seconds=window)
         posts = self.filter(what__in=WRITES, detail=note_of(workspace))

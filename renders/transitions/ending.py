@@ -19,7 +19,7 @@ from renders.transitions.moves import at_end, move, move_many, move_to_end
 
 CANCELED = (Status.CANCELED, "Canceled before it was sent to Sume; nothing was billed.")
 UNSENT = Q(outcome_unknown_at__isnull=True)
-# Candidates looked at: at least one is free even if other workers choose at the same time.
+# Candidates to look at, since other workers may take the first ones at the same time.
 CHOICE = 10
 
 

@@ -59,7 +59,7 @@ def keep_artifact(
     links: Sequence[str] = (),
     **facts: Any,
 ) -> bool:
-    """Record the outcome of a try to store one artifact; False if its file is stored already.
+    """Record the outcome of a try to store one artifact; False if it is stored or handled already.
 
     `links` are fresh URLs of all artifacts, if the result was read again.
     """

@@ -14,7 +14,8 @@ from renders.models.querysets import RESENDABLE, WITHDRAWN, RenderQuerySet, note
 from renders.states import BACK_IN_LINE, OUTCOME_UNKNOWN, OVER_BUDGET, PUT_ASIDE, SENDING, Status
 from renders.transitions.moves import database, move, move_many, move_to_end
 
-# The named render is looked for among this many at the front of the line, even if more may go.
+# The named render is looked for among this many at the front of the line, even if more may be
+# claimed.
 MOST_AHEAD = 1_000
 LOOK = (
     "Look into your Sume account before you retry: a retry has a new key and a new bill. If Sume "
