@@ -107,6 +107,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _entry(entry: str) -> Network | str:
+    """One entry as a network or a host name. Raises `ValueError`."""
     if "/" in entry or ":" in entry or entry.replace(".", "").isdigit():
         return ipaddress.ip_network(entry.strip("[]"), strict=False)
     if not entry.replace("-", "").replace(".", "").replace("_", "").isalnum():

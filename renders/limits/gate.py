@@ -98,8 +98,8 @@ def pause(
     with transaction.atomic():
         gate = lock(workspace, sort)
         now = timezone.now()
-        # A request in flight when the pause began may have used the old key: do not record which
-        # key was refused.
+        # A request in flight when the pause began may have used the old key: its refusal does not
+        # change the mark that was recorded then.
         mark = gate.key_mark if gate.paused_until and gate.paused_until > now else ""
         if seconds is None:
             seconds = _span(gate, error, now)

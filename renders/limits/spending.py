@@ -87,6 +87,7 @@ class Funds:
         return number
 
     def _left_of(self, user: Any) -> int | None:
+        """What is left of a user's budget, minus the renders that `fitting` has counted."""
         if user not in self._left_of_users:
             self._left_of_users[user] = left_of(user, self._workspace, self._now)
         return self._left_of_users[user]
@@ -183,6 +184,7 @@ def _look(workspace: Workspace, now: datetime, seconds: float) -> int:
 
 
 def _shut(workspace: Workspace, micros: int, now: datetime) -> Closed | None:
+    """Why nothing new may be sent if `micros` are spent; None if a render may fit."""
     budget = workspace.budget_usd_micros
     if budget - micros >= max(1, min(workspace.prices.values(), default=1)):
         return None

@@ -85,6 +85,7 @@ def _moments(row: Gate | None, now: datetime) -> tuple[datetime, datetime] | Non
 
 
 def _stands_still(workspace: str, row: Gate, now: datetime) -> bool:
+    """Whether the clock is stopped now: paused, refused, unconfigured or out of budget."""
     limits = workspaces.find(workspace)
     if limits is None or row.held_at or row.refusals:
         return True

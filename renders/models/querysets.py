@@ -261,6 +261,7 @@ class EventQuerySet(models.QuerySet):
 
 
 def _expired(made_before: datetime, unknown_before: datetime) -> Q:
+    """The condition of `RenderQuerySet.expired`."""
     made = Q(created_at__lte=made_before) & _not_released_since(made_before)
     unknown = Q(outcome_unknown_at__lte=unknown_before) & _not_released_since(unknown_before)
     return made | unknown

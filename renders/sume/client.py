@@ -45,7 +45,7 @@ OnReply = Callable[[str, float, str], None]
 
 @dataclass(frozen=True)
 class _Reply:
-    """A reply. Its `repr` omits the content, which can hold signatures, from tracebacks."""
+    """A reply. Its `repr`, which tracebacks show, omits the content: that can hold signatures."""
 
     status: int
     retry_after: float | None
@@ -156,7 +156,7 @@ class SumeClient:
         return replies.read_record_fault(self._about("record", job_id))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
-        """POST a cancel; returns only if Sume canceled the job.
+        """POST a cancel; returns if Sume accepted it.
 
         Raises `Rejected` with Sume's code if it is too late. Also raises `NotFound`.
         """

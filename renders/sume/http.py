@@ -72,12 +72,16 @@ class _Reader(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
+    """A response read through `_Reader`, so that each read keeps the deadline."""
+
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
 
 
 class _Timed(HTTPConnection):
+    """A connection that keeps the deadline and notes when a request begins to leave."""
+
     response_class = _Response
 
     def send(self, data: Any) -> None:

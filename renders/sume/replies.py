@@ -270,6 +270,7 @@ def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
 
 
 def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
+    """An error object as a fault; `text` is the message if the object has none."""
     if not error and not text:
         return SumeFault()  # the usual case: nearly every read has no error
     details = _object(error.get("details")).get("errors")
@@ -290,6 +291,7 @@ def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
 
 
 def _cost(data: Mapping[str, Any]) -> int | None:
+    """The cost in millionths of a dollar; None if the reply has no valid one."""
     for usage in _usages(data):
         amount = _whole(usage.get("billable_amount_usd_micros"))
         if amount is not None and amount >= 0:
@@ -304,21 +306,25 @@ def _usages(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _capacity(value: Any) -> int | None:
+    """A free capacity, zero or more; None for anything else."""
     number = _whole(value)
     return None if number is None or number < 0 else number
 
 
 def _data(payload: Any) -> Mapping[str, Any]:
+    """The content of a reply, with or without the `data` envelope."""
     body = _object(payload)
     inner = body.get("data")
     return inner if isinstance(inner, dict) else body
 
 
 def _object(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object; otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def _first_text(*values: Any, longest: int = 200) -> str:
+    """The first of these values that is text and not empty; empty if there is none."""
     return next((text for text in (clean_text(value, longest) for value in values) if text), "")
 
 

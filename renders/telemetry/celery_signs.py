@@ -1,8 +1,8 @@
 """Health signals of Celery's own processes; `renders.tasks` imports them into each.
 
-Beat records in Redis that it sent the sweep, so a dead beat can be told from a sweep that no worker
-takes. Only beat does this, and it never waits for the database. Workers report their time on
-request, since differing clocks break the quota per minute.
+Beat records in Redis that it sent the sweep, which distinguishes a dead beat from a sweep that no
+worker takes. Only beat does this, and it never waits for the database. Workers report their time
+on request, since differing clocks break the quota per minute.
 """
 
 import logging

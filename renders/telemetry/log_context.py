@@ -84,10 +84,12 @@ def render_in(args: object) -> str:
 
 
 def _given(facts: Mapping[str, object]) -> Bound:
+    """The facts that are not empty."""
     return {name: fact for name, fact in facts.items() if fact}
 
 
 def _clean(facts: Mapping[str, object]) -> dict[str, str]:
+    """The facts as short printable text."""
     return {name: ODD.sub("?", str(fact))[:LONGEST] for name, fact in facts.items() if fact}
 
 

@@ -78,7 +78,7 @@ def totals() -> dict[str, int] | None:
 
 
 def _may_write() -> bool:
-    """Whether the store may be written now: not in a transaction, which would lock its rows."""
+    """Whether the store may be written now. In a transaction the table may not: its rows stay locked."""
     return uses_redis() or not connection.in_atomic_block
 
 
