@@ -78,7 +78,7 @@ def totals() -> dict[str, int] | None:
 
 
 def _may_write() -> bool:
-    """Whether the store may be written now. In a transaction the table may not: its rows stay locked."""
+    """Whether the store may be written: in a transaction, the table's rows would stay locked."""
     return uses_redis() or not connection.in_atomic_block
 
 
