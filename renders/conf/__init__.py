@@ -1,6 +1,6 @@
 """The app's settings: one dict `RENDERS` in Django's settings, read at use.
 
-Every value may be given as its own type or as the text an environment variable holds.
+Each value may have its own type or be the text of an environment variable.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Setting(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        # Never all of `RENDERS` in a variable: a traceback that shows these would show the key.
+        # No variable holds all of `RENDERS`: a traceback with variables would show the API key.
         if self.name not in getattr(settings, "RENDERS", {}):
             return self.default
         try:
@@ -47,7 +47,7 @@ class Setting(Generic[T]):
 
 
 class Conf:
-    """All settings of the app. `Conf.NAME` is the `Setting`, `conf.NAME` its value now."""
+    """All settings of the app: `Conf.NAME` is the `Setting`, `conf.NAME` its present value."""
 
     API_KEY = Setting[str](
         Hidden(""), parsers.secret, "Sume's API key (environment: SUME_API_KEY)."
@@ -242,17 +242,20 @@ class Conf:
 
     @property
     def grace_seconds(self) -> float:
-        """How long past its time a poll or a finish may be before it counts as stopped."""
+        """How many seconds a poll or finish may be late before it counts as stopped."""
         return self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
 
     @property
     def media_seconds(self) -> float:
-        """How long storing one artifact may take before it counts as stopped (= lease's life)."""
+        """How many seconds storing one artifact may take before it counts as stopped.
+
+        It is also the life of the lease.
+        """
         return self.MEDIA_TIMEOUT_SECONDS + self.REQUEST_TIMEOUT_SECONDS + self.LEASE_MARGIN_SECONDS
 
     @property
     def private_hosts(self) -> Private:
-        """`MEDIA_PRIVATE_HOSTS`, read."""
+        """`MEDIA_PRIVATE_HOSTS`, parsed."""
         return read_private(self.MEDIA_PRIVATE_HOSTS)
 
 

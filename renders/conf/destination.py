@@ -1,6 +1,7 @@
-"""Where renders are sent, and whether that bills: known from `BASE_URL` alone, no server is asked.
+"""The hosts that renders are sent to, and whether they bill, judged by `BASE_URL` alone.
 
-Startup, `check`, the doctor and staff's pages show it, so that nobody takes Sume for a stand-in.
+Startup, `check`, the doctor and staff's pages show it, so that nobody mistakes Sume for a stand-in.
+No server is asked.
 """
 
 import logging
@@ -24,7 +25,7 @@ NO_KEY = "No API key is set here: nothing is sent."
 
 
 class Billing(Enum):
-    """Whether a render costs money there; the value says so, with the host for `{}`."""
+    """Whether a render costs money at a host. The value says so in words; `{}` is the host."""
 
     BILLED = "{}: every render is billed"
     """Sume's own host."""
@@ -38,19 +39,19 @@ class Billing(Enum):
 
 @dataclass(frozen=True)
 class Destination:
-    """A host that is asked for renders."""
+    """A host that renders are sent to."""
 
     host: str
-    """With the port if one is given; never with a user or password."""
+    """With the port if there is one; never with a user or password."""
     billing: Billing
     has_key: bool
-    """Whether anything is sent there at all."""
+    """Whether anything is sent there: without an API key, nothing is."""
     workspaces: tuple[str, ...] = ()
-    """Those that send there; empty if all workspaces do."""
+    """The workspaces that send there; empty if all do."""
 
     @property
     def place(self) -> str:
-        """The host, and which workspaces send there if not all do."""
+        """The host, with the workspaces that send there if not all do."""
         if not self.workspaces:
             return self.host
         names = ", ".join(self.workspaces[:MOST_NAMES])
@@ -60,7 +61,7 @@ class Destination:
 
     @property
     def words(self) -> str:
-        """Host and billing, as the end of a sentence, without its full stop."""
+        """Host and billing, as the end of a sentence without the full stop."""
         return self.billing.value.format(self.place)
 
     @property
@@ -70,7 +71,7 @@ class Destination:
 
 
 def at(url: str, *, has_key: bool = True) -> Destination:
-    """What this address leads to."""
+    """The destination of this base URL."""
     url = url.strip()
     host = host_of(url)
     if not (url.startswith(("https://", "http://")) and host):
@@ -85,39 +86,39 @@ def at(url: str, *, has_key: bool = True) -> Destination:
 
 
 def of(workspace: Workspace) -> Destination:
-    """Where the renders of this workspace are sent."""
+    """The destination of this workspace's renders."""
     return at(workspace.base_url, has_key=bool(workspace.api_key))
 
 
 def destinations() -> list[Destination]:
-    """Each host that renders are sent to, the default workspace's first.
+    """Each host that renders are sent to, with the default workspace's first.
 
-    Raises `ImproperlyConfigured` if the workspaces cannot be read.
+    Raises `ImproperlyConfigured` if the workspaces' settings are invalid.
     """
     senders: dict[Destination, list[Workspace]] = {}
-    for one in workspaces.every():
-        senders.setdefault(at(one.base_url), []).append(one)
-    found = []
+    for workspace in workspaces.every():
+        senders.setdefault(at(workspace.base_url), []).append(workspace)
+    merged = []
     for place, group in senders.items():
-        names = tuple(one.name for one in group) if len(senders) > 1 else ()
-        has_key = any(one.api_key for one in group)
-        found.append(replace(place, has_key=has_key, workspaces=names))
-    return found
+        names = tuple(workspace.name for workspace in group) if len(senders) > 1 else ()
+        has_key = any(workspace.api_key for workspace in group)
+        merged.append(replace(place, has_key=has_key, workspaces=names))
+    return merged
 
 
 def say_where_renders_go() -> None:
     """Log one line with each host that renders are sent to, and whether it bills.
 
-    It is a warning if that is a surprise: a bill in debug mode, or anything but Sume outside it.
-    It is one too where INFO is not logged (the default of Celery and Django), to be seen at all.
+    It is a warning if that is unexpected: billing in debug mode, or anything but Sume outside it.
+    It is also a warning if INFO is not logged (the default of Celery and Django), so that it shows.
     """
     try:
-        known = destinations()
+        hosts = destinations()
     except ImproperlyConfigured as error:
         logger.warning("Where renders go is unknown: %s", error)
         return
     expected = Billing.STAND_IN if settings.DEBUG else Billing.BILLED
-    surprising = any(one.has_key and one.billing is not expected for one in known)
+    surprising = any(host.has_key and host.billing is not expected for host in hosts)
     seen = logger.isEnabledFor(logging.INFO)
     level = logging.INFO if seen and not surprising else logging.WARNING
-    logger.log(level, "%s", " ".join(one.sentence for one in known))
+    logger.log(level, "%s", " ".join(host.sentence for host in hosts))

@@ -1,11 +1,8 @@
-"""Which machines a download may reach: public ones, and those that a setting names.
+"""Which hosts and addresses are public, and which of them a download may reach.
 
-An address comes from a reply of Sume's, or from wherever it redirects to. So a host is looked
-up here, every address that it has is checked, and the connection is made to one of these: a
-second look-up could tell another tale.
-
-
-Where an address or a name of a host leads, as far as it can be told without asking anybody.
+A download's URL comes from a reply of Sume's or from a redirect. So `find` resolves the host,
+checks every address, and the connection is made to a checked address: a second look-up could
+return another one. The other functions judge a host without any look-up.
 """
 
 import ipaddress
@@ -17,13 +14,13 @@ from urllib.parse import urlsplit
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Private = Iterable[Network | str]
-"""Networks, and names of hosts, that may be reached although they are not public."""
+"""Networks and host names that may be reached although they are not public."""
 
 WEB_PORTS = frozenset({80, 443})
 FIRST_FREE_PORT = 1024
 UNICAST = ipaddress.ip_network("2000::/3")
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# Not all versions of Python know all of these as special.
+# Some versions of Python don't treat all of these as special.
 SPECIAL = [
     ipaddress.ip_network(network)
     for network in (
@@ -34,34 +31,28 @@ SPECIAL = [
         "3fff::/20",  # documentation
     )
 ]
-
-
-def read_private(text: str) -> tuple[Network | str, ...]:
-    """Hosts, addresses and networks of a text, with commas between. Raises `ValueError`."""
-    entries = [entry.strip().lower().rstrip(".") for entry in text.split(",")]
-    return tuple(_entry(entry) for entry in entries if entry)
-
-
-def _entry(entry: str) -> Network | str:
-    if "/" in entry or ":" in entry or entry.replace(".", "").isdigit():
-        return ipaddress.ip_network(entry.strip("[]"), strict=False)
-    if not entry.replace("-", "").replace(".", "").replace("_", "").isalnum():
-        raise ValueError("this is no name of a host")
-    return entry
+# Suffixes of names that the public DNS never resolves.
+INNER = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test", ".example", ".invalid")
 
 
 class NotAllowed(Exception):
     """This machine or port must not be reached. The message names the host alone."""
 
 
-def find(host: str, port: int, private: Private = ()) -> list[str]:
-    """The addresses of `host`, all of them checked. Raises `NotAllowed` and `OSError`.
+def read_private(text: str) -> tuple[Network | str, ...]:
+    """The hosts, addresses and networks of a comma-separated text. Raises `ValueError`."""
+    entries = [entry.strip().lower().rstrip(".") for entry in text.split(",")]
+    return tuple(_entry(entry) for entry in entries if entry)
 
-    `host` may be a name or an address, in whatever spelling the system understands (127.1 too):
-    what counts is where it leads.
+
+def find(host: str, port: int, private: Private = ()) -> list[str]:
+    """All addresses of `host`, checked. Raises `NotAllowed` and `OSError`.
+
+    `host` may be a name or an address in any spelling that the system understands (127.1 too):
+    only the resolved addresses count.
     """
-    found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    addresses = list(dict.fromkeys(str(address) for address in found))
+    resolved = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    addresses = list(dict.fromkeys(str(address) for address in resolved))
     if host.rstrip(".").lower() in [entry for entry in private if isinstance(entry, str)]:
         return addresses
     networks = [entry for entry in private if not isinstance(entry, str)]
@@ -77,7 +68,7 @@ def find(host: str, port: int, private: Private = ()) -> list[str]:
 
 
 def is_public(text: str) -> bool:
-    """Whether everybody on the internet means the same machine by this address."""
+    """Whether this address is globally routable: it means one machine for the whole internet."""
     address = _read(text)
     if isinstance(address, ipaddress.IPv6Address):
         if address in NAT64:
@@ -88,31 +79,17 @@ def is_public(text: str) -> bool:
     return address.is_global and not (special or address.is_multicast or address.is_reserved)
 
 
-def _read(text: str) -> Address:
-    """The address; of an IPv4 address in IPv6's clothes (::ffff:127.0.0.1) that within."""
-    address = ipaddress.ip_address(text)
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def _within(address: Address, networks: Iterable[Network]) -> bool:
-    return any(address in network for network in networks)
-
-
-# Names that nobody on the internet can look up.
-INNER = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test", ".example", ".invalid")
-
-
 def host_of(url: str) -> str:
-    """The host that an address names; empty if it names none."""
+    """The host of a URL; empty if it has none."""
     with suppress(ValueError):
         return urlsplit(url).hostname or ""
     return ""
 
 
 def is_inner(host: str) -> bool:
-    """Whether this name or address is of this machine or of a network of one's own.
+    """Whether this name or address is on this machine or a private network, without a look-up.
 
-    So is a name without a dot, as containers call each other.
+    A name without a dot counts as private, since containers use such names.
     """
     host = host.strip("[]").rstrip(".").lower()
     with suppress(ValueError):
@@ -122,8 +99,27 @@ def is_inner(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can mean itself by it; an empty one is taken as everywhere."""
+    """Whether this host is the machine itself. An empty host means every interface: False."""
     host = host.strip("[]").lower()
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
+
+
+def _entry(entry: str) -> Network | str:
+    """One entry as a network or a host name. Raises `ValueError`."""
+    if "/" in entry or ":" in entry or entry.replace(".", "").isdigit():
+        return ipaddress.ip_network(entry.strip("[]"), strict=False)
+    if not entry.replace("-", "").replace(".", "").replace("_", "").isalnum():
+        raise ValueError("this is not a host name")
+    return entry
+
+
+def _read(text: str) -> Address:
+    """The address; for an IPv4 address mapped into IPv6 (::ffff:127.0.0.1), the IPv4 one."""
+    address = ipaddress.ip_address(text)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _within(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks)

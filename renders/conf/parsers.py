@@ -1,4 +1,4 @@
-"""How the value of a setting is read. Each raises `ValueError` that says what is needed."""
+"""Parsers of the settings' values. Each raises `ValueError` with what is needed."""
 
 import math
 import re
@@ -13,11 +13,11 @@ from renders.conf.redis_url import CLUSTER, PLAIN, SCHEMES, SENTINEL, kind_of, r
 from renders.redaction import Hidden
 from renders.states import DEFAULT_WORKSPACE, Kind, takes_model
 
-# Writes a minute, and jobs at once (None: not known). Source: Sume's API notes.
+# Writes a minute, and most jobs at once (None: unknown). Source: Sume's API notes.
 PLANS: dict[str, tuple[int, int | None]] = {"free": (120, None), "pro": (300, 4 + 20)}
 
 SHORTEST_TOKEN = 16
-# What a workspace may be called: its name stands in addresses, keys and names of variables.
+# A workspace's name is part of URLs, keys and names of variables.
 WORKSPACE = re.compile(r"[a-z0-9-]{1,40}")
 SCHEDULERS = ("countdown", "sortedset", "database")
 MARKS = "a password's / # ? @ are written %2F %23 %3F %40"
@@ -39,7 +39,7 @@ def seconds(value: object) -> float:
 
 
 def hours(value: object) -> float:
-    """A number of hours, zero or more, up to some ten years."""
+    """A number of hours, zero or more, at most 100,000 (about eleven years)."""
     try:
         number = seconds(value)
     except ValueError:
@@ -50,7 +50,7 @@ def hours(value: object) -> float:
 
 
 def days(value: object) -> int:
-    """A whole number of days, zero or more, up to some hundred years."""
+    """A whole number of days, zero or more, at most 36,500 (about a hundred years)."""
     with suppress(ValueError):
         if (number := count(value)) <= 36_500:
             return number
@@ -69,7 +69,7 @@ def count(value: object) -> int:
 
 
 def installation(value: object) -> str:
-    """A UUID as text; nothing for none."""
+    """A UUID as text, or empty."""
     with suppress(ValueError):
         return str(value and UUID(str(value).strip()))
     raise ValueError("a UUID is needed, for instance what `uuidgen` prints")
@@ -86,12 +86,12 @@ def flag(value: object) -> bool:
 
 
 def text(value: object) -> str:
-    """Text without white space around it (keys are often pasted with a line end)."""
+    """Text without surrounding white space: keys are often pasted with a line end."""
     return str(value).strip()
 
 
 def plan(value: object) -> str:
-    """A plan of Sume's that is known here."""
+    """The name of one of `PLANS`."""
     name = str(value).strip().lower()
     if name not in PLANS:
         raise ValueError(f"one of {', '.join(PLANS)} is needed")
@@ -99,7 +99,7 @@ def plan(value: object) -> str:
 
 
 def scheduler(value: object) -> str:
-    """One of the ways to have what is due done."""
+    """The name of one of `SCHEDULERS`."""
     name = str(value).strip().lower()
     if name not in SCHEDULERS:
         raise ValueError(f"one of {', '.join(SCHEDULERS)} is needed")
@@ -107,12 +107,12 @@ def scheduler(value: object) -> str:
 
 
 def secret(value: object) -> str:
-    """As `text`, and not shown by its `repr`."""
+    """As `text`, but hidden in its `repr`."""
     return Hidden(text(value))
 
 
 def token(value: object) -> str:
-    """As `secret`, and too long to be guessed; or nothing."""
+    """As `secret`, long enough not to be guessed, or empty."""
     given = secret(value)
     if 0 < len(given) < SHORTEST_TOKEN:
         raise ValueError(f"a random text of {SHORTEST_TOKEN} characters or more is needed")
@@ -120,7 +120,7 @@ def token(value: object) -> str:
 
 
 def redis_address(value: object) -> str:
-    """As `secret`, for it can hold a password; an error of whoever parses it would show a part."""
+    """As `secret`: a Redis URL can hold a password, and other parsers' errors would show it."""
     address = secret(value)
     if kind_of(address):
         try:
@@ -138,7 +138,7 @@ def redis_address(value: object) -> str:
 
 
 def web_address(value: object) -> str:
-    """As `text`, an address of http or https without a slash at its end, or nothing."""
+    """As `text`: an http or https URL without a slash at the end, or empty."""
     address = text(value).rstrip("/")
     with suppress(ValueError):
         parts = urlsplit(address)
@@ -150,7 +150,7 @@ def web_address(value: object) -> str:
 
 
 def hosts(value: object) -> str:
-    """As `text`, names of hosts, addresses and networks with commas between, or nothing."""
+    """As `text`: a comma-separated list of host names, addresses and networks, or empty."""
     given = text(value)
     try:
         read_private(given)
@@ -171,42 +171,25 @@ def dollars(value: object) -> float:
 
 
 def prices(value: object) -> dict[str, float]:
-    """US dollars for one render of each kind, or of one model of a kind: a mapping, or text like
-    image=0.09,image:gpt-image-2=0.20.
+    """US dollars for one render, by kind or by kind and model.
+
+    A mapping, or text like image=0.09,image:gpt-image-2=0.20.
     """
     if not isinstance(value, Mapping):
         parts = [part for part in map(str.strip, _unbraced(value).split(",")) if part]
-        value = {name: amount for name, _, amount in (one.partition("=") for one in parts)}
+        value = {name: amount for name, _, amount in (part.partition("=") for part in parts)}
     return {_priced(str(name)): dollars(amount) for name, amount in value.items()}
 
 
-def _priced(name: str) -> str:
-    """What a price is for: `kind`, or `kind:model`."""
-    kind, colon, model = (part.strip() for part in name.partition(":"))
-    if kind not in Kind.values or (colon and not model):
-        raise ValueError(
-            "a list like image=0.09,image:gpt-image-2=0.20 is needed; the kinds: "
-            + ", ".join(Kind.values)
-        )
-    if colon and not takes_model(kind):
-        raise ValueError(f"kind {kind} has no models: write {kind}=0.09, without a model")
-    return kind + colon + model
-
-
 def models(value: object) -> tuple[str, ...]:
-    """Names of models: a list, or text with commas between."""
+    """Names of models: a list, or comma-separated text."""
     given = value.strip().removeprefix("()").split(",") if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list | tuple) or not all(isinstance(item, str) for item in given):
         raise ValueError("a list like sume/auto,gpt-image-2 is needed")
-    return tuple(dict.fromkeys(name for one in given if (name := one.strip())))
+    return tuple(dict.fromkeys(name for item in given if (name := item.strip())))
 
 
-def _unbraced(value: object) -> str:
-    """Text; nothing for an empty mapping that was written as text."""
-    return str(value).strip().removeprefix("{}")
-
-
-# What is said of a workspace, and how it is read.
+# The fields of a workspace, each with its parser.
 WORKSPACE_FIELDS: dict[str, Callable[[object], Any]] = {
     "API_KEY": secret,
     "WEBHOOK_SECRET": secret,
@@ -231,25 +214,45 @@ def workspace_name(value: object) -> str:
 
 
 def workspaces(value: object) -> dict[str, dict[str, Any]]:
-    """The workspaces beside the default one: names with commas between, or a mapping of each
-    name to what is said of it.
+    """The workspaces beside the default one.
+
+    Comma-separated names, or a mapping of each name to its fields.
     """
     if not isinstance(value, Mapping):
         value = {name: {} for name in map(str.strip, _unbraced(value).split(",")) if name}
-    return {workspace_name(name): _workspace(str(name), told) for name, told in value.items()}
+    return {workspace_name(name): _workspace(str(name), given) for name, given in value.items()}
 
 
-def _workspace(name: str, told: object) -> dict[str, Any]:
+def _priced(name: str) -> str:
+    """The key of a price: `kind` or `kind:model`."""
+    kind, colon, model = (part.strip() for part in name.partition(":"))
+    if kind not in Kind.values or (colon and not model):
+        raise ValueError(
+            "a list like image=0.09,image:gpt-image-2=0.20 is needed; the kinds: "
+            + ", ".join(Kind.values)
+        )
+    if colon and not takes_model(kind):
+        raise ValueError(f"kind {kind} has no models: write {kind}=0.09, without a model")
+    return kind + colon + model
+
+
+def _unbraced(value: object) -> str:
+    """The value as text; empty for an empty mapping that was written as text."""
+    return str(value).strip().removeprefix("{}")
+
+
+def _workspace(name: str, given: object) -> dict[str, Any]:
+    """The parsed fields of one workspace."""
     if name == DEFAULT_WORKSPACE:
         raise ValueError("the workspace default is what the app's own settings say")
-    if not isinstance(told, Mapping):
+    if not isinstance(given, Mapping):
         raise ValueError(f"{name}: a mapping is needed")
-    if {str(field) for field in told} - WORKSPACE_FIELDS.keys():
+    if {str(field) for field in given} - WORKSPACE_FIELDS.keys():
         raise ValueError(f"{name}: all that can be said is: {', '.join(WORKSPACE_FIELDS)}")
-    found = {}
-    for field, given in told.items():
+    parsed = {}
+    for field, field_value in given.items():
         try:
-            found[field] = WORKSPACE_FIELDS[field](given)
+            parsed[field] = WORKSPACE_FIELDS[field](field_value)
         except ValueError as error:
             raise ValueError(f"{name}, {field}: {error}") from None
-    return found
+    return parsed

@@ -1,4 +1,4 @@
-"""What the address of several servers says: a Redis Cluster, or a Redis that sentinels look after.
+"""Redis URLs with several servers: a Redis Cluster, or a master watched by sentinels.
 
     redis+cluster://[user:password@]host:port[,host:port...]
     redis+sentinel://[user:password@]host:port[,host:port...]/service-name[/db]
@@ -18,16 +18,16 @@ SCHEMES = tuple(f"{scheme}+{kind}" for kind in (CLUSTER, SENTINEL) for scheme in
 PORTS = {CLUSTER: 6379, SENTINEL: 26379}
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
-# What an address can say of TLS, in the words of redis-py.
+# The TLS parameters of a URL, with the names of redis-py.
 TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 TLS_CHECKS = ("none", "optional", "required")
 
 
 @dataclass(frozen=True)
 class RedisUrl:
-    """An address, read. `hosts` are nodes of the cluster, or the sentinels; no `service`: cluster.
+    """A parsed URL. `hosts` are the cluster's nodes, or with a `service` the sentinels.
 
-    `tls` holds what redis-py is told of TLS, nothing where there is none.
+    `tls` holds redis-py's arguments for TLS, and is empty without TLS.
     """
 
     hosts: tuple[tuple[str, int], ...]
@@ -41,15 +41,15 @@ class RedisUrl:
 
 
 def kind_of(url: str) -> str:
-    """`cluster`, `sentinel`, or nothing for an address of one server."""
+    """`cluster`, `sentinel`, or empty for the URL of one server."""
     scheme = url.partition("://")[0].lower()
     return scheme.partition("+")[2] if scheme in SCHEMES else ""
 
 
 def read(url: str) -> RedisUrl | None:
-    """The address of several servers, read; None for any other.
+    """A parsed URL of several servers; None for any other URL.
 
-    Raises `ValueError`, which repeats nothing of the address: it can hold passwords.
+    Raises `ValueError`, which repeats nothing of the URL: it can hold passwords.
     """
     kind = kind_of(url)
     if not kind:
@@ -78,11 +78,8 @@ def read(url: str) -> RedisUrl | None:
     )
 
 
-def _hidden(value: str) -> str | None:
-    return Hidden(value) if value else None
-
-
 def _server(text: str, port: int) -> tuple[str, int]:
+    """Host and port of one server; `port` is the default."""
     server = urlsplit(f"//{text}")
     if not server.hostname or server.port == 0:
         raise ValueError("a host is missing")
@@ -101,8 +98,13 @@ def _place(kind: str, path: str) -> tuple[str, int]:
     return unquote(service), int(db or 0)
 
 
+def _hidden(value: str) -> str | None:
+    """A text that its `repr` hides; None for an empty one."""
+    return Hidden(value) if value else None
+
+
 def _tls(given: dict[str, str]) -> dict[str, Any]:
-    """What is said of TLS, taken out of `given`."""
+    """The arguments for TLS, removed from `given`."""
     tls: dict[str, Any] = {"ssl": True, "ssl_cert_reqs": given.pop("ssl_cert_reqs", "required")}
     if tls["ssl_cert_reqs"] not in TLS_CHECKS:
         raise ValueError("ssl_cert_reqs is none, optional or required")

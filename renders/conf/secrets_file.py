@@ -1,7 +1,7 @@
 """Keys and secrets from a file, read again when it changes: a new key needs no restart.
 
-A file that is away, half written or wrong changes nothing: what it held last goes on, and the log
-says so once, without a word of what is in it.
+A missing, half-written or invalid file changes nothing: its last contents stay in use, and the log
+says so once without any of them.
 """
 
 import json
@@ -20,7 +20,7 @@ from renders.redaction import Hidden
 logger = logging.getLogger(__name__)
 
 MOST_BYTES = 1_000_000
-# A file changed so lately may change again within one tick of its clock: it is read each time.
+# A file changed this recently may change again within one tick of its clock: read it each time.
 FRESH_SECONDS = 2.0
 FIELDS = frozenset({"api_key", "webhook_secret"})
 
@@ -29,37 +29,37 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Secrets:
-    """What the file says of one workspace; empty where it says nothing."""
+    """The secrets of one workspace; empty if the file has none."""
 
     api_key: str = Hidden("")
     webhook_secret: str = Hidden("")
-    """Several with commas between."""
+    """Comma-separated if there are several."""
 
 
 @dataclass
 class SecretsFile:
-    """One file, and what it held last."""
+    """One file and its last valid contents."""
 
     path: str
     fault: str = ""
-    """Why it cannot be read now; empty if it can."""
+    """Why it cannot be used now; empty if it can."""
     _known: Mapping[str, Secrets] = field(default_factory=dict, repr=False)
     _stamp: Stamp | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def read(self) -> Mapping[str, Secrets]:
-        """What it says of each workspace, by name."""
+        """The secrets of each workspace, by name."""
         with self._lock:
             try:
-                found = os.stat(self.path)
-                if _stamp(found) != self._stamp:
-                    told = _load(self.path)
-                    found = os.stat(self.path)  # it may have changed meanwhile
-                    settled = abs(time.time() - found.st_mtime) > FRESH_SECONDS
-                    self._stamp = _stamp(found) if settled else None
-                    # Of TOML, a part is whole as well: what is missing may be yet to come.
-                    if settled or not _lost(self._known, told):
-                        self._known, self.fault = told, ""
+                stat = os.stat(self.path)
+                if _stamp(stat) != self._stamp:
+                    loaded = _load(self.path)
+                    stat = os.stat(self.path)  # it may have changed meanwhile
+                    settled = abs(time.time() - stat.st_mtime) > FRESH_SECONDS
+                    self._stamp = _stamp(stat) if settled else None
+                    # Half a TOML file is valid TOML: a missing key may not be written yet.
+                    if settled or not _lost(self._known, loaded):
+                        self._known, self.fault = loaded, ""
             except OSError as error:
                 self._fail(f"it cannot be opened ({type(error).__name__})")
             except Wrong as error:
@@ -67,6 +67,7 @@ class SecretsFile:
             return self._known
 
     def _fail(self, why: str) -> None:
+        """Record and log why the file cannot be used; the last contents stay."""
         self._stamp = None
         if why != self.fault:
             kept = "what it held before goes on" if self._known else "no key comes from it"
@@ -75,31 +76,32 @@ class SecretsFile:
 
 
 class Wrong(ValueError):
-    """What is wrong with the file, in words that hold nothing of it."""
-
-
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _lost(known: Mapping[str, Secrets], told: Mapping[str, Secrets]) -> bool:
-    """Whether a key or a secret that there was is there no longer."""
-    return any(
-        (one.api_key and not now.api_key) or (one.webhook_secret and not now.webhook_secret)
-        for one, now in ((one, told.get(name, Secrets())) for name, one in known.items())
-    )
+    """The file is invalid; the message holds none of its contents."""
 
 
 _files: dict[str, SecretsFile] = {}
 
 
 def secrets_file(path: str) -> SecretsFile:
-    """The file at this path, as this process knows it."""
+    """The file at this path, one object per process."""
     return _files.setdefault(path, SecretsFile(path))
 
 
+def _stamp(stat: os.stat_result) -> Stamp:
+    """The values that change if the file changes."""
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _lost(before: Mapping[str, Secrets], loaded: Mapping[str, Secrets]) -> bool:
+    """Whether a key or secret of before is missing now."""
+    return any(
+        (old.api_key and not new.api_key) or (old.webhook_secret and not new.webhook_secret)
+        for old, new in ((old, loaded.get(name, Secrets())) for name, old in before.items())
+    )
+
+
 def _unlock() -> None:
-    """In a child: what a thread of its parent's held, nobody gives back."""
+    """In a child process: make new locks, since a lock held by a parent's thread stays locked."""
     for file in _files.values():
         file._lock = threading.Lock()
 
@@ -108,6 +110,7 @@ os.register_at_fork(after_in_child=_unlock)
 
 
 def _load(path: str) -> dict[str, Secrets]:
+    """The secrets in the file, by workspace. Raises `Wrong` and `OSError`."""
     with open(path, "rb") as file:
         raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
@@ -121,14 +124,14 @@ def _load(path: str) -> dict[str, Secrets]:
     if not text.strip():
         raise Wrong("it is empty")
     try:
-        told = _hidden(_parsed(text))
+        contents = _hidden(_parsed(text))
     except RecursionError:
         raise Wrong("it is nested too deeply") from None
-    return {_name(name): _secrets(name, given) for name, given in told.items()}
+    return {_name(name): _secrets(name, given) for name, given in contents.items()}
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """JSON or TOML, as it is written. Raises `Wrong`."""
+    """The contents, parsed as JSON or TOML. Raises `Wrong`."""
     try:
         return json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except json.JSONDecodeError as error:
@@ -139,7 +142,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _hidden(value: Any) -> Any:
-    """The same, with no text in it that a traceback shows."""
+    """The same value with all texts hidden from tracebacks."""
     if isinstance(value, dict):
         return {name: _hidden(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -148,6 +151,7 @@ def _hidden(value: Any) -> Any:
 
 
 def _name(name: str) -> str:
+    """A valid name of a workspace. Raises `Wrong`."""
     try:
         return workspace_name(name)
     except ValueError as error:
@@ -155,6 +159,7 @@ def _name(name: str) -> str:
 
 
 def _secrets(name: str, given: Any) -> Secrets:
+    """The secrets of one workspace. Raises `Wrong`."""
     if not isinstance(given, dict) or given.keys() - FIELDS:
         raise Wrong(f"{name} needs api_key and webhook_secret, and nothing else")
     listed = given.get("webhook_secret", "")

@@ -1,1 +1,1 @@
-"""What is shared between processes in Redis: leases, and the set of what is due."""
+"""State that processes share in Redis: leases, and the sorted set of due reads."""

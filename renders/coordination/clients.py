@@ -1,7 +1,7 @@
-"""A client for the Redis at an address: one server, a cluster, or one that sentinels look after.
+"""The Redis client for a URL: one server, a cluster, or a master watched by sentinels.
 
-Time-outs are short and nothing is tried twice, so that an outage costs little: whoever calls goes
-on without Redis.
+Time-outs are short and nothing is retried, so that an outage costs little: callers go on without
+Redis.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from redis.sentinel import Sentinel
 
 from renders.conf.redis_url import RedisUrl, read
 
-# Whatever a client raises while its servers are away, or take no commands.
+# The errors of a client while its servers are down or refuse commands.
 REDIS_DOWN = (
     redis.ConnectionError,
     redis.TimeoutError,
@@ -31,17 +31,17 @@ REDIS_DOWN = (
 )
 
 SECONDS = 2.0
-# Nodes of a cluster are asked in turn for who holds what, and so are sentinels for the master.
+# Nodes of a cluster are asked in turn for its slots, and sentinels in turn for the master.
 NODE_SECONDS = 1.0
 SHORTEST_SECONDS = 0.5
-# How long a server is left alone that has not answered, and a cluster of which no node has.
+# How long a server that did not answer is not asked again; likewise a cluster without answer.
 REST_SECONDS = 3.0
 
 
 def connect(url: str) -> Any:
-    """A `redis.Redis`, or a `Cluster`. No server is asked yet.
+    """A `redis.Redis` or a `Cluster`; no connection is made yet.
 
-    Raises `ValueError` where the address cannot be read.
+    Raises `ValueError` if the URL cannot be parsed.
     """
     address = read(url)
     if address is None:
@@ -49,50 +49,23 @@ def connect(url: str) -> Any:
     return _master(address) if address.service else Cluster(address)
 
 
-def _patience(seconds: float) -> dict[str, Any]:
-    return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-
-
 def account(username: str | None, password: str | None) -> dict[str, Any]:
-    """How redis-py is told of an account: not as plain words, for some of its errors show these."""
+    """The account as arguments for redis-py: not as plain words, which some of its errors show."""
     if not username and not password:
         return {}
     return {"credential_provider": UsernamePasswordCredentialProvider(username, password)}
 
 
-def _master(address: RedisUrl) -> "redis.Redis":
-    """The client for whichever server the sentinels call the master when a connection is made."""
-    sentinels = Sentinel(
-        address.hosts,
-        sentinel_kwargs={
-            **account(address.sentinel_username, address.sentinel_password),
-            "retry": None,
-            **_patience(max(SHORTEST_SECONDS, SECONDS / len(address.hosts))),
-            **address.tls,
-        },
-    )
-    return sentinels.master_for(
-        address.service,
-        redis_class=Patient,
-        **account(address.username, address.password),
-        db=address.db,
-        health_check_interval=25,
-        retry=None,
-        **_patience(SECONDS),
-        **address.tls,
-    )
-
-
 class Patient(redis.Redis):
-    """Leaves a Redis that does not answer alone for a while: each try would take its time-out.
+    """A client that stops asking for a while after a time-out, since each try would take as long.
 
-    One that refuses connections is asked as ever: that costs nothing, and it may be back.
+    After a refused connection it goes on asking: that costs nothing, and Redis may be back.
     """
 
     _rests_until = 0.0
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """As redis-py's; raises `redis.TimeoutError` at once while it rests."""
+        """As redis-py's, but raises `redis.TimeoutError` at once while it rests."""
         if time.monotonic() < self._rests_until:
             raise redis.TimeoutError("Redis did not answer a moment ago.")
         try:
@@ -105,9 +78,9 @@ class Patient(redis.Redis):
 class Cluster:
     """The client for a cluster: a `RedisCluster` that is made at first use.
 
-    redis-py's own asks all nodes when it is made, and after each failure, every thread by itself.
-    Here one thread asks; if no node answers, all are refused (`redis.ConnectionError`) for
-    `REST_SECONDS`, and then the nodes of the address are asked anew.
+    redis-py's own asks all nodes when it is made and after each failure, in every thread. Here one
+    thread asks. If no node answers, all callers get `redis.ConnectionError` for `REST_SECONDS`;
+    then the nodes in the URL are asked again.
     """
 
     def __init__(self, address: RedisUrl) -> None:
@@ -120,17 +93,17 @@ class Cluster:
         return f"<{type(self).__name__} {self._address.hosts}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # whoever copies or shows this asks for such; no command is one
+        if name.startswith("_"):  # `copy` and debuggers ask for such names; no command has one
             raise AttributeError(name)
         return getattr(self._connected(), name)
 
     def close(self) -> None:
-        """Close its connections, if there are any."""
+        """Close the connections, if there are any."""
         if self._client is not None:
             self._client.close()
 
     def register_script(self, script: str) -> "Script":
-        """As redis-py's, without asking a server."""
+        """As redis-py's, without a connection."""
         return Script(self, script)
 
     def _connected(self) -> Any:
@@ -142,6 +115,7 @@ class Cluster:
             raise redis.ConnectionError("The cluster did not answer a moment ago.")
 
     def _ask(self, ask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Ask the nodes, one thread at a time; after a failure, rest."""
         with self._asking:
             self._refuse_while_resting()
             try:
@@ -169,7 +143,7 @@ class Cluster:
 
 
 class Script:
-    """A Lua script. A node that does not know it gets it whole: others may be away."""
+    """A Lua script. A node that does not know it gets the whole text; no other node is asked."""
 
     def __init__(self, client: Cluster, text: str) -> None:
         self._client = client
@@ -177,8 +151,35 @@ class Script:
         self._digest = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324 (Redis's name for it)
 
     def __call__(self, keys: Sequence[Any] = (), args: Sequence[Any] = ()) -> Any:
-        """Run it. All `keys` are in one slot."""
+        """Run the script. All `keys` must be in one slot."""
         try:
             return self._client.evalsha(self._digest, len(keys), *keys, *args)
         except NoScriptError:
             return self._client.eval(self._text, len(keys), *keys, *args)
+
+
+def _master(address: RedisUrl) -> "redis.Redis":
+    """The client for the master, which sentinels name each time a connection is made."""
+    sentinels = Sentinel(
+        address.hosts,
+        sentinel_kwargs={
+            **account(address.sentinel_username, address.sentinel_password),
+            "retry": None,
+            **_patience(max(SHORTEST_SECONDS, SECONDS / len(address.hosts))),
+            **address.tls,
+        },
+    )
+    return sentinels.master_for(
+        address.service,
+        redis_class=Patient,
+        **account(address.username, address.password),
+        db=address.db,
+        health_check_interval=25,
+        retry=None,
+        **_patience(SECONDS),
+        **address.tls,
+    )
+
+
+def _patience(seconds: float) -> dict[str, Any]:
+    return {"socket_timeout": seconds, "socket_connect_timeout": seconds}

@@ -4,42 +4,42 @@ from functools import lru_cache
 from typing import Any
 
 from renders.conf import conf
-from renders.coordination.clients import REDIS_DOWN as REDIS_DOWN  # what the app lives through
+from renders.coordination.clients import REDIS_DOWN as REDIS_DOWN  # the app goes on despite these
 from renders.coordination.clients import connect
 from renders.coordination.due_set import SortedSet
 from renders.coordination.leases import Leases, Unshared
 
 
 def uses_redis() -> bool:
-    """Whether there is a Redis at all: the scheduler `database` does without."""
+    """Whether Redis is used: the scheduler `database` needs none."""
     return conf.SCHEDULER != "database"
 
 
 def redis_client() -> Any:
-    """The client for Redis (a `redis.Redis`, or for a cluster what works as its own does).
+    """The client for Redis: a `redis.Redis`, or for a cluster one with the same methods.
 
-    Its time-outs are short, so that an outage costs little. To get it asks no server.
+    Its time-outs are short, so that an outage costs little. No connection is made yet.
     """
     return _redis(conf.REDIS_URL)
 
 
 def poll_leases() -> Leases:
-    """The leases of those who read a job, or finish it."""
+    """The leases for reading or finishing a render."""
     return _leases(redis_client(), "sume:poll:") if uses_redis() else Unshared()
 
 
 def media_leases() -> Leases:
-    """The leases of those who store a picture or a clip."""
+    """The leases for storing a render's media."""
     return _leases(redis_client(), "sume:media:") if uses_redis() else Unshared()
 
 
 def tick_leases() -> Leases:
-    """The leases of the ticks that read what is due in the sorted set."""
+    """The leases for the ticks that read due renders of the sorted set."""
     return _leases(redis_client(), "sume:tick:")
 
 
 def polls() -> SortedSet:
-    """The sorted set of what is to be read."""
+    """The sorted set of due reads."""
     return _polls(redis_client())
 
 

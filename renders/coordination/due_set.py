@@ -1,12 +1,12 @@
-"""The renders that are to be read, in one sorted set in Redis: member = id, score = due time.
+"""The due reads, in one sorted set in Redis: member = render id, score = due time.
 
-Whoever takes what is due leaves it in the set, due again when his lease is over: so nothing
-lives in a worker's memory alone. Times are Unix seconds, and passed in. The set can be lost; the
-database knows better, and the sweep puts back what is missing.
+A reader that takes due renders leaves them in the set, due again when its lease ends, so nothing
+exists only in a worker's memory. Times are Unix seconds and passed in. The set can be lost: the
+database is the truth, and the sweep adds the missing ids again.
 
-One key is enough below some 50,000 reads a second. Beyond that, take one set for each of N
-shards: `sume:polls:{<n>}` with n = crc32(id) % N, all else as it is, since an id never moves.
-Raises `redis.RedisError` where Redis cannot be reached.
+One key is enough below some 50,000 reads a second. Beyond that, use one set for each of N shards,
+`sume:polls:{<n>}` with n = crc32(id) % N, and change nothing else, since an id never moves.
+All methods raise `redis.RedisError` if Redis is unreachable.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-# Everything due, the earliest first, is due again at the end of the lease.
+# Takes the due ids, earliest first, and makes them due again at the end of the lease.
 _TAKE = """
 local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3])
 if #ids > 0 then
@@ -27,9 +27,9 @@ end
 local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 return {ids, first[2] or ''}
 """
-# In threes: id, the lease's end it was taken with, when it is due next (nothing: never).
-# Who has asked for a read meanwhile has moved it before that, and keeps that. Only who still
-# has it drops it: a reader that comes too late would drop what the next one goes on with.
+# Arguments in threes: id, the end of the lease it was taken with, when it is due next (empty:
+# never). A read requested meanwhile has an earlier time, which stays. Only the reader whose lease
+# still holds removes an id: a late one would remove it from under the next reader.
 _SETTLE = """
 for i = 1, #ARGV, 3 do
   local id, lease, due = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -42,22 +42,22 @@ for i = 1, #ARGV, 3 do
   end
 end
 """
-# What Lua can unpack at once is bounded.
+# Lua can unpack only a limited number of values at once.
 MOST = 1000
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What is due, and the lease's end that `settle` needs to know."""
+    """The due ids, and the end of their lease, which `settle` needs."""
 
     ids: list[UUID]
     lease_ends: float
     next_due: float | None
-    """When the next is due; None where the set is empty."""
+    """When the next read is due; None if the set is empty."""
 
 
 class SortedSet:
-    """The set of one site. `client` is a `redis.Redis`."""
+    """The sorted set of one site. `client` is a `redis.Redis`."""
 
     def __init__(self, client: Any, key: str = "sume:polls") -> None:
         self._client = client
@@ -70,28 +70,28 @@ class SortedSet:
         return int(self._client.zcard(self._key))
 
     def add(self, due: Mapping[UUID, float]) -> None:
-        """Have these read then; one that is in the set already, at the earlier time."""
+        """Add reads at these times; an id that is in the set already keeps the earlier time."""
         if due:
             self._client.zadd(self._key, {str(pk): at for pk, at in due.items()}, lt=True)
 
     def add_missing(self, due: Mapping[UUID, float]) -> int:
-        """Put back those that are not in the set; returns how many."""
+        """Add the ids that are not in the set; returns how many."""
         if not due:
             return 0
         scores = {str(pk): at for pk, at in due.items()}
         return int(self._client.zadd(self._key, scores, nx=True))
 
     def take(self, now: float, limit: int, lease: float) -> Taken:
-        """Up to `limit` that are due (at most `MOST`), for `lease` seconds nobody else's."""
+        """Up to `limit` due ids (at most `MOST`), leased to this caller for `lease` seconds."""
         ends = round(now + lease, 6)
         ids, first = self._take(keys=[self._key], args=[now, ends, min(limit, MOST)])
-        known = [pk for member in ids if (pk := _id(member))]
-        if strangers := [member for member in ids if not _id(member)]:
-            self._client.zrem(self._key, *strangers)
-        return Taken(known, ends, float(first) if first else None)
+        pks = [pk for member in ids if (pk := _id(member))]
+        if invalid := [member for member in ids if not _id(member)]:
+            self._client.zrem(self._key, *invalid)
+        return Taken(pks, ends, float(first) if first else None)
 
     def settle(self, entries: Iterable[tuple[UUID, float, float | None]]) -> None:
-        """Say when those taken are due next: id, the lease's end, the time (None: never)."""
+        """Set when taken ids are due next. Entries: id, the lease's end, time (None: never)."""
         words = [
             word
             for pk, lease_ends, due in entries
@@ -101,28 +101,28 @@ class SortedSet:
             self._settle(keys=[self._key], args=words)
 
     def due_by(self, moment: float, limit: int) -> dict[UUID, float]:
-        """Up to `limit` that are due by then, the earliest first, and when; nobody takes them."""
-        found = self._client.zrange(
+        """Up to `limit` ids due by then, earliest first, with their times; takes no lease."""
+        members = self._client.zrange(
             self._key, "-inf", moment, byscore=True, offset=0, num=limit, withscores=True
         )
-        return {pk: float(at) for member, at in found if (pk := _id(member))}
+        return {pk: float(at) for member, at in members if (pk := _id(member))}
 
     def remove(self, pks: Iterable[UUID]) -> None:
-        """Forget these."""
+        """Remove these ids."""
         if members := [str(pk) for pk in pks]:
             self._client.zrem(self._key, *members)
 
     def is_whole(self) -> bool:
-        """Whether the set was compared with the database lately, and not lost since."""
+        """Whether the set was compared with the database recently and not lost since."""
         return bool(self._client.exists(self._whole))
 
     def note_whole(self, seconds: float) -> None:
-        """Note that it is; whoever empties Redis takes the note along."""
+        """Mark the set as compared; the mark is in Redis, so it is lost with the set."""
         self._client.set(self._whole, 1, px=max(1, int(seconds * 1000)))
 
 
 def _id(member: bytes | str) -> UUID | None:
-    """The id that a member is; None for what somebody else put in."""
+    """A member as an id; None if it is not one."""
     try:
         return UUID(member.decode() if isinstance(member, bytes) else member)
     except ValueError:

@@ -1,12 +1,9 @@
-"""Token leases in Redis: one holder per name, handed on from hop to hop.
+"""Token leases in Redis: one holder per name, so that two processes don't do one step at once.
 
-The token changes with every hand-over, so whoever comes with a spent one gets nothing. It tells
-as well what its holder does: one that waits for its time can be overtaken, one that reads cannot.
-Each compare and what it allows happen in one Lua script. Raises `redis.RedisError` where Redis
-cannot be reached; what that means is for the caller to say.
-
-
-Hold a lease for the length of one step, where Redis can be reached.
+The token changes with every hand-over, so a spent token gets nothing. Its first letter says what
+the holder does: a waiting holder can be overtaken, a reading one cannot. Each compare-and-set is
+one Lua script. The methods raise `redis.RedisError` if Redis is unreachable, and the caller
+decides what follows; `hold` goes on without a lease.
 """
 
 import logging
@@ -17,11 +14,13 @@ from typing import Any
 
 from renders.coordination.clients import REDIS_DOWN
 
-# What a token begins with.
+logger = logging.getLogger(__name__)
+
+# The first letter of a token: its holder reads, or waits for its time.
 _READS, _WAITS = "r", "w"
 
-# Take over with the token that was handed on; a key that is gone (Redis emptied, lease run
-# out) is free for whoever comes first.
+# Take over with the token that was handed on. A missing key (Redis emptied, lease expired) goes
+# to the first caller.
 _SWAP = """
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return 0 end
@@ -60,7 +59,7 @@ return count
 
 
 class Leases:
-    """Leases under one key prefix. `client` is a `redis.Redis`; lives are in seconds."""
+    """Leases under one key prefix. `client` is a `redis.Redis`; each `life` is in seconds."""
 
     def __init__(self, client: Any, prefix: str) -> None:
         self._client = client
@@ -73,13 +72,13 @@ class Leases:
         self._release_many = client.register_script(_RELEASE_MANY)
 
     def acquire(self, name: str, life: float) -> str | None:
-        """Take a free lease; returns its token, or None while somebody holds it."""
+        """The token of a lease that was free and is now taken; None while it is held."""
         token = _fresh(_READS)
         won = self._client.set(self._prefix + name, token, nx=True, px=_millis(life))
         return token if won else None
 
     def acquire_many(self, names: Sequence[str], life: float) -> dict[str, str]:
-        """As `acquire`, for many in one command; the tokens of those that were free."""
+        """As `acquire`, for many in one command: the tokens of those that were free."""
         token = _fresh(_READS)
         won: dict[str, str] = {}
         for group in self._together(names):
@@ -95,23 +94,23 @@ class Leases:
             self._release_many(keys=keys, args=[tokens[name] for name in group])
 
     def swap(self, name: str, token: str, life: float) -> str | None:
-        """Take over a lease with the token handed on; returns a fresh one, None if spent."""
+        """Take over a lease with the token handed on: the fresh token, or None if it was spent."""
         return self._rotate(self._swap, name, token, _READS, life)
 
     def hand_on(self, name: str, token: str, life: float) -> str | None:
-        """Make the token for the next holder; None where the lease is no longer ours."""
+        """The token for the next holder; None if the lease is no longer the caller's."""
         return self._rotate(self._hand_on, name, token, _WAITS, life)
 
     def overtake(self, name: str, life: float) -> str | None:
-        """Take a lease that is free, or handed on to one that still waits; None if one reads."""
+        """The token of a lease that was free, or that a waiting holder had; None if one reads."""
         return self._rotate(self._overtake, name, _WAITS, _READS, life)
 
     def release(self, name: str, token: str) -> bool:
-        """Give the lease back, if it is still ours."""
+        """Release the lease; False if it is no longer the caller's."""
         return bool(self._release(keys=[self._prefix + name], args=[token]))
 
     def _together(self, names: Sequence[str]) -> Iterable[Sequence[str]]:
-        """The names in groups whose keys one script may touch: a cluster's, by slot."""
+        """The names in groups whose keys one script may touch: in a cluster, one group per slot."""
         slot_of = getattr(self._client, "keyslot", None)
         if slot_of is None:
             return [names] if names else []
@@ -120,62 +119,18 @@ class Leases:
             groups.setdefault(slot_of(self._prefix + name), []).append(name)
         return groups.values()
 
-    def _rotate(self, script: Any, name: str, known: str, does: str, life: float) -> str | None:
+    def _rotate(self, script: Any, name: str, expected: str, does: str, life: float) -> str | None:
+        """Replace the token if it, or its first letter, is `expected`; None if it is not."""
         fresh = _fresh(does)
-        won = script(keys=[self._prefix + name], args=[known, fresh, _millis(life)])
+        won = script(keys=[self._prefix + name], args=[expected, fresh, _millis(life)])
         return fresh if won else None
-
-
-class Unshared(Leases):
-    """Where something else keeps others away: every lease is free."""
-
-    def __init__(self) -> None:
-        """Needs no Redis."""
-
-    def acquire(self, name: str, life: float) -> str | None:
-        """Free, always."""
-        return _fresh(_READS)
-
-    def acquire_many(self, names: Sequence[str], life: float) -> dict[str, str]:
-        """All of them."""
-        return {name: _fresh(_READS) for name in names}
-
-    def swap(self, name: str, token: str, life: float) -> str | None:
-        """Whatever the token."""
-        return _fresh(_READS)
-
-    def hand_on(self, name: str, token: str, life: float) -> str | None:
-        """Always ours."""
-        return _fresh(_WAITS)
-
-    def overtake(self, name: str, life: float) -> str | None:
-        """Free, always."""
-        return _fresh(_READS)
-
-    def release(self, name: str, token: str) -> bool:
-        """Nothing to give back."""
-        return True
-
-    def release_many(self, tokens: Mapping[str, str]) -> None:
-        """Nothing to give back."""
-
-
-def _fresh(does: str) -> str:
-    return does + secrets.token_hex(8)
-
-
-def _millis(life: float) -> int:
-    return max(1, int(life * 1000))
-
-
-logger = logging.getLogger(__name__)
 
 
 @contextmanager
 def hold(leases: Leases, name: str, life: float) -> Iterator[bool]:
-    """Whether the step may be taken: False while somebody else is at it.
+    """Hold a lease for one step; yields False while another process holds it.
 
-    Redis away: it is taken without a lease, and the log says so.
+    If Redis is unreachable, the step runs without a lease and the log says so.
     """
     token = None
     try:
@@ -196,3 +151,47 @@ def hold(leases: Leases, name: str, life: float) -> Iterator[bool]:
                 leases.release(name, token)
             except REDIS_DOWN:
                 logger.warning("Redis unreachable: the lease of %s runs out by itself.", name)
+
+
+class Unshared(Leases):
+    """Leases without Redis: every lease is free, because the database already excludes others."""
+
+    def __init__(self) -> None:
+        """No client is needed."""
+
+    def acquire(self, name: str, life: float) -> str | None:
+        """A token, always."""
+        return _fresh(_READS)
+
+    def acquire_many(self, names: Sequence[str], life: float) -> dict[str, str]:
+        """A token for each name."""
+        return {name: _fresh(_READS) for name in names}
+
+    def swap(self, name: str, token: str, life: float) -> str | None:
+        """A fresh token, for any token."""
+        return _fresh(_READS)
+
+    def hand_on(self, name: str, token: str, life: float) -> str | None:
+        """A token, always."""
+        return _fresh(_WAITS)
+
+    def overtake(self, name: str, life: float) -> str | None:
+        """A token, always."""
+        return _fresh(_READS)
+
+    def release(self, name: str, token: str) -> bool:
+        """True: there is nothing to release."""
+        return True
+
+    def release_many(self, tokens: Mapping[str, str]) -> None:
+        """Do nothing."""
+
+
+def _fresh(does: str) -> str:
+    """A new token of a holder that reads or waits."""
+    return does + secrets.token_hex(8)
+
+
+def _millis(life: float) -> int:
+    """Seconds as Redis takes them: whole milliseconds, at least one."""
+    return max(1, int(life * 1000))

@@ -1,1 +1,1 @@
-"""May it be sent now? The plan, the turns and the budgets decide."""
+"""Whether and in which order renders are sent: the plan's limits, turns and budgets."""

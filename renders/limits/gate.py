@@ -1,11 +1,11 @@
-"""May Sume be asked now? One answer for all workers: pauses, and what ends them.
+"""The gate: pauses of all requests to Sume, shared by all workers, and what ends them.
 
-The database decides, so neither an empty Redis nor a killed worker makes anybody forget. Redis
-spares it: a pause is read there by everybody who comes while it lasts.
+The database is the truth, so a pause survives an empty Redis and a killed worker. Redis is a cache
+of it: while a pause lasts, all workers read it there.
 
-Each workspace has a gate for its reads and one for its writes, and none of them holds up
-another's. After a refusal of the key or the account (401, 402, 403) one
-request at a time tries whether it is mended; the pauses between them grow.
+Each workspace has one gate for reads and one for writes, and they are independent. After a refusal
+of the key or the account (401, 402, 403), one request at a time is sent as a probe, and the pauses
+between probes grow.
 """
 
 import json
@@ -29,13 +29,13 @@ from renders.sume.timing import back_off
 logger = logging.getLogger(__name__)
 
 KEY = "sume:gate:"
-# A minute, longer by the time that a request may need to arrive.
+# A minute, plus the time that a request may need to arrive.
 WINDOW_SECONDS = 60.0 + 2.0
 QUEUE_FULL = "queue_full"
 # The pause after a 429 or 503 that names no time.
 BACK_OFF_SECONDS = 5.0
 SHORTEST_PAUSE_SECONDS = 1.0
-# What stands in Redis instead of a pause, and for how long.
+# Cached in Redis when there is no pause, and for how long.
 Open = Literal[b"open"]
 OPEN: Open = b"open"
 OPEN_MILLISECONDS = 1000
@@ -45,34 +45,34 @@ OPEN_MILLISECONDS = 1000
 
 
 def closed(workspace: str, sort: RequestType, now: datetime) -> Closed | None:
-    """The pause that holds now, or None. A quick look, without a lock."""
+    """The pause in force now, or None; read without a lock."""
     if unknown := workspaces.missing(workspace):
         return unknown
-    told = kept(workspace, sort, now)
-    return told if isinstance(told, Closed) else shut(row_of(workspace, sort), now)
+    cached = kept(workspace, sort, now)
+    return cached if isinstance(cached, Closed) else shut(row_of(workspace, sort), now)
 
 
 def kept(workspace: str, sort: RequestType, now: datetime) -> Closed | Open | None:
-    """What Redis knows: a pause, or that a moment ago there was none; None if it knows nothing."""
+    """The state cached in Redis: a pause, or `OPEN`; None if nothing is cached."""
     if not uses_redis():
         return None
     try:
-        told = redis_client().get(KEY + key_of(workspace, sort))
+        cached = redis_client().get(KEY + key_of(workspace, sort))
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the database is asked.", type(error).__name__)
         return None
-    if not told:
+    if not cached:
         return None
-    if told == OPEN:
+    if cached == OPEN:
         return OPEN
-    until, code, reason = json.loads(told)
+    until, code, reason = json.loads(cached)
     if until <= now.timestamp():
         return None
     return Closed(reason, code=code, until=datetime.fromtimestamp(until, UTC))
 
 
 def shut(gate: Gate | None, now: datetime) -> Closed | None:
-    """The pause that its row tells of."""
+    """The pause recorded in the gate's row, or None."""
     if gate is None:
         return None
     if gate.held_at:
@@ -83,7 +83,7 @@ def shut(gate: Gate | None, now: datetime) -> Closed | None:
 
 
 def trying(gate: Gate, now: datetime) -> bool:
-    """Whether somebody tries just now; a time too far ahead is that of a clock put back since."""
+    """Whether a probe is running; a time too far ahead is from a clock put back since."""
     longest = now + timedelta(seconds=2 * conf.grace_seconds)
     return bool(gate.probe_until and now < gate.probe_until <= longest)
 
@@ -91,25 +91,27 @@ def trying(gate: Gate, now: datetime) -> bool:
 def pause(
     workspace: str, sort: RequestType, error: SumeError, seconds: float | None = None
 ) -> datetime:
-    """Close the gate for everybody, and say until when; a pause that lasts longer stays.
+    """Close the gate for all workers; returns until when. A longer pause stays.
 
-    Without `seconds`, for as long as Sume asks, else for a span that doubles while it goes on.
+    Without `seconds`, it lasts as long as Sume asks, else a time that doubles with each pause.
     """
     with transaction.atomic():
         gate = lock(workspace, sort)
         now = timezone.now()
-        # Of those that were on their way when a pause began, nobody knows with which key.
+        # A request in flight when the pause began may have used the old key: its refusal does not
+        # change the mark that was recorded then.
         mark = gate.key_mark if gate.paused_until and gate.paused_until > now else ""
         if seconds is None:
             seconds = _span(gate, error, now)
         until = now + timedelta(seconds=min(seconds, conf.MAX_PAUSE_SECONDS))
         gate.probe_until = None
         if error.code == QUEUE_FULL:
-            gate.capacity, gate.capacity_at = 1, now  # after the pause, one asks again
+            # After the pause, one submit may probe the queue.
+            gate.capacity, gate.capacity_at = 1, now
         if not gate.paused_until or gate.paused_until < until:
             gate.paused_until, gate.code, gate.reason = until, error.code[:100], str(error)[:500]
-            known = workspaces.find(workspace) if isinstance(error, Paused) else None
-            gate.key_mark = (mark or known.key_mark) if known else ""  # a 429 is no word about it
+            account = workspaces.find(workspace) if isinstance(error, Paused) else None
+            gate.key_mark = (mark or account.key_mark) if account else ""  # a 429 is not about it
             logger.warning(
                 "%s pause until %s, for all workers. Sume says: %s (%s)",
                 gate, f"{until:%T}", error, error.code,
@@ -121,9 +123,60 @@ def pause(
     return gate.paused_until
 
 
+def passed(workspace: str, sort: RequestType) -> None:
+    """The probe was answered: open the gate for all workers."""
+    # Keep `paused_until`: the probe began after that pause, so a later time is a new pause.
+    _rows(workspace, sort).update(refusals=0, probe_until=None)
+    logger.warning("Sume answers again: %s go on.", key_of(workspace, sort))
+
+
+def failed(workspace: str, sort: RequestType) -> None:
+    """The probe got no clear answer: allow another one."""
+    _rows(workspace, sort).update(probe_until=None)
+
+
+def hold(workspace: str, user: object) -> None:
+    """A person pauses the sending of renders; cancels and reads go on."""
+    with transaction.atomic():
+        lock(workspace, RequestType.WRITES)
+        _rows(workspace, RequestType.WRITES).update(held_at=timezone.now(), held_by=user)
+
+
+def resume(workspace: str) -> None:
+    """A person lifts every pause. After a refusal, one request still goes first as a probe."""
+    for sort in RequestType:
+        rows = _rows(workspace, sort)
+        rows.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
+        _forget(key_of(workspace, sort))
+
+
+def try_new_key(workspace: str) -> bool:
+    """End the pauses caused by another key than the present one; True if there were any.
+
+    The present key is then probed at once.
+    """
+    account, lifted = workspaces.find(workspace), False
+    for sort in RequestType if account else ():
+        refused = _rows(workspace, sort).filter(refusals__gt=0, paused_until__gt=timezone.now())
+        for gate in refused.exclude(key_mark__in=["", account.key_mark if account else ""]):
+            # Not a pause that began since.
+            same = refused.filter(key_mark=gate.key_mark)
+            lifted |= bool(same.update(paused_until=None, probe_until=None))
+            _forget(gate.key)
+            logger.warning("%s: the refused key was replaced; the new key is tried.", gate)
+    return lifted
+
+
+def tell_open(workspace: str, sort: RequestType) -> None:
+    """Cache "open" in Redis for a second, unless a pause is cached."""
+    if uses_redis():
+        with suppress(*REDIS_DOWN):
+            redis_client().set(KEY + key_of(workspace, sort), OPEN, nx=True, px=OPEN_MILLISECONDS)
+
+
 def _span(gate: Gate, error: SumeError, now: datetime) -> float:
-    """How long to pause for this, in seconds, counted in the gate's row."""
-    # Others that were on their way when a pause began are no reason to make it longer.
+    """How long to pause for this error, in seconds; counts it in the gate's row."""
+    # Errors of other requests in flight when a pause began do not make it longer.
     again = gate.paused_until is not None and gate.paused_until > now
     if isinstance(error, BackOff):
         if error.retry_after:
@@ -137,88 +190,43 @@ def _span(gate: Gate, error: SumeError, now: datetime) -> float:
     return conf.PAUSE_SECONDS * 2.0 ** min(gate.refusals - 1, 30)
 
 
-def passed(workspace: str, sort: RequestType) -> None:
-    """The request that tried was answered: everybody may go on."""
-    # Not `paused_until`: that pause was over when the try began; a later one is another's.
-    _rows(workspace, sort).update(refusals=0, probe_until=None)
-    logger.warning("Sume answers again: %s go on.", key_of(workspace, sort))
-
-
-def failed(workspace: str, sort: RequestType) -> None:
-    """The request that tried got no clear answer: somebody else may try."""
-    _rows(workspace, sort).update(probe_until=None)
-
-
-def hold(workspace: str, user: object) -> None:
-    """A person pauses the sending of renders; cancels and reads go on."""
-    with transaction.atomic():
-        lock(workspace, RequestType.WRITES)
-        _rows(workspace, RequestType.WRITES).update(held_at=timezone.now(), held_by=user)
-
-
-def resume(workspace: str) -> None:
-    """A person lifts every pause. After a refusal one request tries first, as ever."""
-    for sort in RequestType:
-        rows = _rows(workspace, sort)
-        rows.update(held_at=None, held_by=None, paused_until=None, probe_until=None)
-        _forget(key_of(workspace, sort))
-
-
-def try_new_key(workspace: str) -> bool:
-    """Where another key was refused than the one there is now, have this one tried at once."""
-    known, lifted = workspaces.find(workspace), False
-    for sort in RequestType if known else ():
-        refused = _rows(workspace, sort).filter(refusals__gt=0, paused_until__gt=timezone.now())
-        for gate in refused.exclude(key_mark__in=["", known.key_mark if known else ""]):
-            # Not what was paused anew since.
-            same = refused.filter(key_mark=gate.key_mark)
-            lifted |= bool(same.update(paused_until=None, probe_until=None))
-            _forget(gate.key)
-            logger.warning("%s: another key than the refused one is there; it is tried.", gate)
-    return lifted
-
-
-def tell_open(workspace: str, sort: RequestType) -> None:
-    """Let nobody ask the database for a moment; a pause that somebody tells of goes before."""
-    if uses_redis():
-        with suppress(*REDIS_DOWN):
-            redis_client().set(KEY + key_of(workspace, sort), OPEN, nx=True, px=OPEN_MILLISECONDS)
-
-
 def _tell(gate: Gate, now: datetime) -> None:
-    """Let everybody find the pause in Redis, for as long as it lasts."""
+    """Cache the pause in Redis for as long as it lasts."""
     if not uses_redis():
         return
     assert gate.paused_until is not None  # noqa: S101 (just set)
     left = (gate.paused_until - now).total_seconds()
-    kept = json.dumps([gate.paused_until.timestamp(), gate.code, gate.reason])
+    cached = json.dumps([gate.paused_until.timestamp(), gate.code, gate.reason])
     try:
-        redis_client().set(KEY + gate.key, kept, px=max(1, int(left * 1000)))
+        redis_client().set(KEY + gate.key, cached, px=max(1, int(left * 1000)))
     except REDIS_DOWN as error:
         logger.warning("Redis unreachable (%s): the database tells.", type(error).__name__)
 
 
 def _forget(key: str) -> None:
+    """Remove a pause from the cache."""
     if not uses_redis():
         return
     try:
         redis_client().delete(KEY + key)
     except REDIS_DOWN as error:
-        logger.warning("Redis unreachable (%s): a pause in it ends in time.", type(error).__name__)
+        logger.warning(
+            "Redis unreachable (%s): a pause cached there expires by itself.", type(error).__name__
+        )
 
 
 # --- The row -----------------------------------------------------------------------------
 
 
 def note(workspace: str) -> None:
-    """Have a row for a workspace that is not configured: so people are shown that it is missing."""
+    """Make the row of an unconfigured workspace, so that pages show that it is missing."""
     Gate.objects.bulk_create(
         [Gate(key=key_of(workspace, RequestType.WRITES))], ignore_conflicts=True
     )
 
 
 def row_of(workspace: str, sort: RequestType) -> Gate | None:
-    """The gate's row, without a lock; None as long as there was nothing to note."""
+    """The gate's row, without a lock; None until something is recorded."""
     return _rows(workspace, sort).first()
 
 
@@ -227,7 +235,7 @@ def _rows(workspace: str, sort: RequestType) -> QuerySet[Gate]:
 
 
 def lock(workspace: str, sort: RequestType) -> Gate:
-    """The gate's row, locked until the transaction that this is called in ends."""
+    """The gate's row, locked until the caller's transaction ends; made if missing."""
     gates = _rows(workspace, sort).select_for_update()
     gate = gates.first()
     if gate is None:

@@ -1,7 +1,7 @@
 """Renders that do not fit into a budget: put aside by the claim, back in the line once they fit.
 
-So a dear clip does not hold up the pictures behind it. Its row says why it waits. Everything here
-is done under the lock of the workspace's gate, so nobody else spends meanwhile.
+So an expensive clip does not hold up the pictures behind it. Its row says why it waits. Everything
+here runs under the lock of the workspace's gate, so no other worker spends meanwhile.
 """
 
 import random
@@ -19,39 +19,41 @@ from renders.models import RenderJob
 from renders.models.querysets import RenderQuerySet
 from renders.states import RequestType
 
-# One claim looks for a render that fits among so many.
+# One claim looks for a render that fits among this many.
 LOOK_AT = 200
 
 
 def claim_first_that_fits(
     line: RenderQuerySet, workspace: str, funds: Funds, now: datetime
 ) -> tuple[list[UUID], int]:
-    """Claim the first render of the line that fits, and put aside those before it; says how many.
+    """Claim the first render in line that fits; returns its id, and how many were put aside.
 
-    One at a time: each is counted for the next.
+    Renders before it that do not fit are put aside. Only one is claimed, because its price counts
+    for the next one.
     """
     misfits: dict[str, list[UUID]] = {}
     pks: list[UUID] = []
     for row in line.only("kind", "model", "created_by", "outcome_unknown_at")[:LOOK_AT]:
-        # One that Sume may hold is counted already.
+        # A render that Sume may hold is counted already.
         is_new = row.outcome_unknown_at is None
         why = funds.misfit(row.created_by_id, row.kind, row.model) if is_new else ""
         if why:
             misfits.setdefault(why, []).append(row.pk)
             continue
-        one = line.filter(pk=row.pk)
-        pks = transitions.claim_next(one, now, row.pk, workspace=workspace, within=1, limit=1)
-        if pks:  # else somebody else has it just now
+        only = line.filter(pk=row.pk)
+        pks = transitions.claim_next(only, now, row.pk, workspace=workspace, within=1, limit=1)
+        if pks:  # else another worker has locked it
             break
     aside = [transitions.put_aside(rows, why) for why, rows in misfits.items()]
     return pks, sum(map(len, aside))
 
 
 def take_back(workspace: str, now: datetime) -> int:
-    """Return to the line what fits now, of each user and sort no more than fits; how many.
+    """Return to the line as many renders as fit now, per user and model; returns how many.
 
-    The sweep calls it: costs were lower than their price, a month has begun, a limit was raised.
-    Whose renders are first is drawn each time, so that nobody always is.
+    The sweep calls it, since a cost can be lower than its price, a month can begin and a limit can
+    be raised. Among equal priorities the order of the users is random, so that none always goes
+    first.
     """
     aside = RenderJob.objects.over_budget().filter(workspace=workspace)
     limits = workspaces.find(workspace)
@@ -69,9 +71,9 @@ def take_back(workspace: str, now: datetime) -> int:
         sorts.sort(key=lambda sort: -sort[-1])
         for user, kind, model, number, _ in sorts:
             number = funds.fitting(user, kind, model, min(number, conf.SWEEP_BATCH - taken))
-            if spending.limited(limits):  # the same money is for what they have in the line
-                theirs = RenderJob.objects.in_line().filter(workspace=workspace, created_by=user)
-                number -= theirs.order_by()[:number].count()
+            if spending.limited(limits):  # renders in line need the same money
+                in_line = RenderJob.objects.in_line().filter(workspace=workspace, created_by=user)
+                number -= in_line.order_by()[:number].count()
             rows = aside.filter(created_by=user, kind=kind, model=model)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:

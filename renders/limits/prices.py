@@ -1,9 +1,9 @@
-"""What renders cost, by model, and which new ones a budget forbids.
+"""The prices of renders, by kind and model, and which new renders a budget forbids.
 
-A price is in millionths of a dollar. A kind's price is a good estimate, but no limit: `model` is
-free text, and another model can cost many times as much. So under a budget only the model's own
-price counts, or the kind's where `MODELS` says which models there are. If Sume has charged more
-for a model than its price, the dearest known cost counts.
+A price is in millionths of a dollar. A kind's price is a good estimate, but not a limit: `model`
+is free text, and another model can cost many times as much. So under a budget only the model's own
+price counts, or the kind's if `MODELS` restricts the models. If Sume has charged more for a model
+than its price, the highest known cost counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ from renders.exceptions import InvalidRender
 from renders.models import RenderJob
 from renders.states import AUTO, takes_model
 
-# As many models an error names.
+# An error names up to this many models.
 NAMED = 8
 
 
 class Refusal(Protocol):
-    """Why a new render may not be made, or None."""
+    """A function that returns why a new render may not be made, or None."""
 
     def __call__(
         self, workspace: str, kind: str, model: str, *, owned: bool
@@ -30,20 +30,20 @@ class Refusal(Protocol):
 
 
 def estimated(workspace: Workspace, kind: str, model: str) -> int | None:
-    """The model's own price, else its kind's. None if neither is known."""
+    """The model's own price, else its kind's; None if neither is known."""
     own = workspace.prices.get(f"{kind}:{model}")
     return workspace.prices.get(str(kind)) if own is None else own
 
 
 def binding(workspace: Workspace, kind: str, model: str) -> int | None:
-    """The price that counts under a budget. None: nobody knows what such a render can cost."""
+    """The price that counts under a budget; None if the cost of such a render has no bound."""
     if takes_model(kind) and not conf.MODELS:
         return workspace.prices.get(f"{kind}:{model}")
     return estimated(workspace, kind, model)
 
 
 def dearest(kind: str, model: str) -> int:
-    """The highest cost that Sume has reported to this installation; 0 if none."""
+    """The highest cost that Sume has reported to this installation; 0 without one."""
     return costs(kind, model).first() or 0
 
 
@@ -56,18 +56,18 @@ def costs(kind: str, model: str) -> "QuerySet[RenderJob, int | None]":
 
 
 def counted(workspace: Workspace, kind: str, model: str) -> int | None:
-    """What one render is taken to cost under a budget. None if it has no binding price."""
+    """The assumed cost of a new render under a budget; None if it has no binding price."""
     price = binding(workspace, kind, model)
     return None if price is None else max(price, dearest(kind, model))
 
 
 def assumed(workspace: Workspace, kind: str, model: str) -> int:
-    """What one that was sent is taken to cost until Sume says it; 0 if nothing is known."""
+    """The assumed cost of a sent render until Sume reports it; 0 if nothing is known."""
     return max(estimated(workspace, kind, model) or 0, dearest(kind, model))
 
 
 def estimate(workspace: Workspace, counts: Mapping[tuple[str, str], int]) -> int | None:
-    """What so many of each kind and model cost about; None if a price is not known."""
+    """The estimated cost of these numbers by kind and model; None if a price is unknown."""
     total = 0
     for (kind, model), number in counts.items():
         price = estimated(workspace, kind, model)
@@ -78,20 +78,20 @@ def estimate(workspace: Workspace, counts: Mapping[tuple[str, str], int]) -> int
 
 
 def default_model() -> str:
-    """The model that forms begin with."""
+    """The model preselected in forms."""
     return AUTO if not conf.MODELS or AUTO in conf.MODELS else conf.MODELS[0]
 
 
 def listed(models: Iterable[str]) -> str:
-    """The first of these models, in words."""
+    """The first models and the number of the others, in words."""
     names = list(models)
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
 
 
 def refusal(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRender | None:
-    """Why a new render may not be made: its model is not allowed, or a budget cannot hold it.
+    """Why a new render may not be made: its model is not allowed, or it exceeds a whole budget.
 
-    `owned` if it belongs to a user, who may have a budget too.
+    `owned` if it belongs to a user: then the budget per user counts too. None if it may be made.
     """
     named = takes_model(kind)
     if named and conf.MODELS and model not in conf.MODELS:
@@ -116,20 +116,20 @@ def refusal(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRen
     for words, budget in budgets.items():
         if budget and price > budget:
             said = "costs about" if price == binding(limits, kind, model) else "has already cost"
-            one = f"One render {said} ${price / MICROS:,.2f}"
-            return InvalidRender(field, f"{one}, more than {words}: ${budget / MICROS:,.2f}.")
+            cost = f"One render {said} ${price / MICROS:,.2f}"
+            return InvalidRender(field, f"{cost}, more than {words}: ${budget / MICROS:,.2f}.")
     return None
 
 
 def remembering() -> Refusal:
-    """As `refusal`, for many renders at once: each kind and model is looked up once."""
-    known: dict[tuple[str, str, str, bool], InvalidRender | None] = {}
+    """As `refusal`, for many renders at once: each combination is looked up once."""
+    answers: dict[tuple[str, str, str, bool], InvalidRender | None] = {}
 
     def refused(workspace: str, kind: str, model: str, *, owned: bool) -> InvalidRender | None:
         facts = workspace, kind, model, owned
-        if facts not in known:
-            known[facts] = refusal(workspace, kind, model, owned=owned)
-        return known[facts]
+        if facts not in answers:
+            answers[facts] = refusal(workspace, kind, model, owned=owned)
+        return answers[facts]
 
     return refused
 

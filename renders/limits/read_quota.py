@@ -1,8 +1,8 @@
-"""May Sume be read now? Pauses, the minute's budget of GETs, one at a time after a refusal.
+"""How many reads may be sent now: pauses, the quota of GETs per minute, one probe after a refusal.
 
-Each workspace has its own. Asked before each read, or once for many. Redis keeps the count, and
-for a moment that the gate is open; where it is away or not used, the database is asked, and keeps
-the count for those that read without it.
+Each workspace has its own quota. It is asked before each read, or once for many. Redis counts the
+reads and caches for a moment that the gate is open. If Redis is unreachable or not used, the
+database decides and counts.
 """
 
 import logging
@@ -46,11 +46,12 @@ from renders.models.gates import key_of
 from renders.states import RequestType
 
 T = TypeVar("T")
-# The code of `Closed` where only the limit of this second keeps a read from being sent.
-USED_UP = "read_budget"
 logger = logging.getLogger(__name__)
 
-# Takes what is left of so many, and says how much that was.
+# The code of `Closed` if only this span's quota of reads is used up.
+USED_UP = "read_budget"
+
+# Takes up to ARGV[2] of what is left of ARGV[1]; returns how many were taken.
 _TAKE = """
 local left = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[1]) or '0')
 local taken = math.max(0, math.min(left, tonumber(ARGV[2])))
@@ -64,11 +65,11 @@ return taken
 
 @dataclass(frozen=True)
 class Admission:
-    """How many reads may be sent now; `closed` says why not all that were asked for."""
+    """How many reads may be sent now. `closed` says why none may; it is None if any may."""
 
     count: int = 0
     probe: bool = False
-    """The one read tries whether a refusal is over: whatever comes, tell `answered`."""
+    """The one read is a probe of whether a refusal is over: pass any outcome to `answered`."""
     closed: Closed | None = None
 
 
@@ -87,25 +88,25 @@ def read(workspace: str, ask: Callable[[], T]) -> T:
 
 
 def admit(workspace: str, wanted: int) -> Admission:
-    """Take up to `wanted` reads from the workspace's minute, if reads may be sent now."""
+    """Take up to `wanted` reads from the workspace's quota, if reads may be sent now."""
     now = timezone.now()
     limits = workspaces.find(workspace)
     if limits is None:
         return Admission(closed=UnknownWorkspace(workspace))
-    told = kept(workspace, RequestType.READS, now)
-    if isinstance(told, Closed):
-        return Admission(closed=told)
+    cached = kept(workspace, RequestType.READS, now)
+    if isinstance(cached, Closed):
+        return Admission(closed=cached)
     gate = None
-    if told is None:
+    if cached is None:
         gate = row_of(workspace, RequestType.READS)
         if pausing := shut(gate, now):
             return Admission(closed=pausing)
         if gate is None or not gate.refusals:
             tell_open(workspace, RequestType.READS)
     probe = gate is not None and gate.refusals > 0
-    tried = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
+    probing = Closed("Somebody tries whether Sume answers again.", code="probe", until=now)
     if gate and probe and trying(gate, now):
-        return Admission(closed=tried)
+        return Admission(closed=probing)
     count = _take(limits, 1 if probe else wanted, now)
     if not count:
         closed = Closed(
@@ -116,33 +117,34 @@ def admit(workspace: str, wanted: int) -> Admission:
         return Admission(closed=closed)
     if gate is None or not probe:
         return Admission(count)
-    known, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
-    free = Gate.objects.filter(pk=key_of(workspace, RequestType.READS), probe_until=known)
-    return Admission(1, probe=True) if free.update(probe_until=until) else Admission(closed=tried)
+    before, until = gate.probe_until, now + timedelta(seconds=conf.grace_seconds)
+    free = Gate.objects.filter(pk=key_of(workspace, RequestType.READS), probe_until=before)
+    won = free.update(probe_until=until)
+    return Admission(1, probe=True) if won else Admission(closed=probing)
 
 
 def answered(workspace: str, probe: bool, error: SumeError | None) -> None:
-    """Have the gate learn from an answer: a refusal closes it for all, the one that tries opens."""
+    """Update the gate after a read: a refusal closes it for all workers, a probe may open it."""
     if holds_all(error):
         pause(workspace, RequestType.READS, error)
     elif probe and (error is None or isinstance(error, Rejected | NotReady)):
-        passed(workspace, RequestType.READS)  # an answer, to a key that is taken
+        passed(workspace, RequestType.READS)  # an answer: the key is accepted
     elif probe:
         failed(workspace, RequestType.READS)
 
 
 def holds_all(error: SumeError | None) -> TypeGuard[SumeError]:
-    """Whether every read would meet this: the key or account was refused, or the minute is full."""
+    """Whether this error concerns every read: key or account refused, or too many requests."""
     return isinstance(error, Paused) or (isinstance(error, BackOff) and error.status == 429)
 
 
-# --- The budget -------------------------------------------------------------------------------
+# --- The quota -------------------------------------------------------------------------------
 
 
 def _take(limits: Workspace, wanted: int, now: datetime) -> int:
-    """How many of so many reads the budget still holds; they are taken from it.
+    """Take up to `wanted` reads from the quota; returns how many it could take.
 
-    Spread over the minute: so many in each second, or in the span that allows one.
+    The quota is spread over the minute: a share for each second, or for the span that allows one.
     """
     span, key = _span(limits), key_of(limits.name, RequestType.READS)
     most = int(limits.reads_per_minute * span // WINDOW_SECONDS)
@@ -162,11 +164,12 @@ def _take(limits: Workspace, wanted: int, now: datetime) -> int:
 
 
 def _span(limits: Workspace) -> int:
-    """Seconds over which reads are counted."""
+    """The seconds over which reads are counted."""
     return max(1, math.ceil(WINDOW_SECONDS / limits.reads_per_minute))
 
 
 def _next_span(limits: Workspace, now: datetime) -> datetime:
+    """When the next share of the quota is available."""
     span = _span(limits)
     return datetime.fromtimestamp((now.timestamp() // span + 1) * span, UTC)
 

@@ -1,8 +1,8 @@
-"""How long a render may wait to be sent, by a clock that stands still while its line is held up.
+"""The submit deadline: how long a render may wait, by a clock that stops while its line is paused.
 
-It stands still during a person's pause, while Sume refuses the key or the account (credit spent),
-while the budget is spent, and while the workspace is not configured. The gate's row keeps when
-that was. A resend after an unknown outcome gets no such time: Sume may forget a key.
+The clock stops during a person's pause, while Sume refuses the key or the account (credit spent),
+while the budget is spent, and while the workspace is not configured. The gate's row records these
+standstills. For a resend after an unknown outcome the clock never stops: Sume may forget a key.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,21 +15,21 @@ from renders.models import Gate
 from renders.models.querysets import RenderQuerySet
 from renders.states import RequestType
 
-# Most standstills that are kept: before that, the two oldest become one.
+# Most standstills that are kept; above that, the two oldest are merged.
 MOST_SPANS = 100
 
 Spans = list[list[float | None]]
-"""Begin and end of each standstill, in seconds since 1970, the oldest first.
+"""Begin and end of each standstill in Unix seconds, oldest first.
 
-The last one has no end while it lasts.
+The last one has no end as long as it lasts.
 """
 
 
 def note(workspace: str, now: datetime) -> None:
-    """Note whether the clock of this workspace stands still.
+    """Record whether the clock of this workspace is stopped now.
 
-    Called by each sweep, and before and after a person's pause is lifted. Between two calls that
-    see a standstill, it counts as one.
+    Each sweep calls it, and lifting a person's pause calls it before and after. If two calls in a
+    row see a standstill, the time between them counts as one.
     """
     with transaction.atomic():
         row = gate.lock(workspace, RequestType.WRITES)
@@ -43,19 +43,19 @@ def note(workspace: str, now: datetime) -> None:
 
 
 def expired(rows: RenderQuerySet, row: Gate | None, now: datetime) -> RenderQuerySet:
-    """Those of one workspace that have waited for too long, by its gate's row."""
-    limits = _limits(row, now)
-    return rows.expired(*limits) if limits else rows.none()
+    """The renders of one workspace past their deadline; `row` is its gate's."""
+    moments = _moments(row, now)
+    return rows.expired(*moments) if moments else rows.none()
 
 
 def unexpired(rows: RenderQuerySet, row: Gate | None, now: datetime) -> RenderQuerySet:
-    """Those of one workspace that have time left, by its gate's row."""
-    limits = _limits(row, now)
-    return rows.unexpired(*limits) if limits else rows
+    """The renders of one workspace with time left; `row` is its gate's."""
+    moments = _moments(row, now)
+    return rows.unexpired(*moments) if moments else rows
 
 
 def noted(spans: Spans, begin: float, end: float | None) -> Spans:
-    """The standstills with one more that begins; with an end, that of the last one instead."""
+    """The standstills with a new one that begins; with `end`, the last one ends instead."""
     spans = [*spans[:-1], [spans[-1][0], end]] if end is not None else [*spans, [begin, None]]
     if len(spans) > MOST_SPANS:
         spans[:2] = [[spans[0][0], spans[1][1]]]
@@ -63,7 +63,7 @@ def noted(spans: Spans, begin: float, end: float | None) -> Spans:
 
 
 def started(spans: Spans, now: float, seconds: float) -> float:
-    """When a clock that shows `seconds` now was started, if it stood still in these spans."""
+    """When a clock started that shows `seconds` now and stopped in these spans (Unix seconds)."""
     for begin, end in reversed(spans):
         ran = 0.0 if end is None else now - min(end, now)
         if ran >= seconds:
@@ -72,19 +72,20 @@ def started(spans: Spans, now: float, seconds: float) -> float:
     return now - seconds
 
 
-def _limits(row: Gate | None, now: datetime) -> tuple[datetime, datetime] | None:
-    """What was made, and what was tried without a clear answer, before these has expired."""
+def _moments(row: Gate | None, now: datetime) -> tuple[datetime, datetime] | None:
+    """The latest creation and latest unknown outcome that have expired; None: no deadline."""
     hours = conf.SUBMIT_DEADLINE_HOURS
     if not hours:
         return None
     spans = row.standstills if row else []
-    if row and row.held_at:  # also before a sweep has seen it
+    if row and row.held_at:  # even before a sweep has recorded it
         spans = [*spans, [row.held_at.timestamp(), None]]
     made = started(spans, now.timestamp(), hours * 3600)
     return datetime.fromtimestamp(made, UTC), now - timedelta(hours=hours)
 
 
 def _stands_still(workspace: str, row: Gate, now: datetime) -> bool:
+    """Whether the clock is stopped now: paused, refused, unconfigured or out of budget."""
     limits = workspaces.find(workspace)
     if limits is None or row.held_at or row.refusals:
         return True

@@ -1,1 +1,1 @@
-"""The files of finished renders: fetched, recognized and stored."""
+"""The files of finished renders: downloaded, recognized and stored."""

@@ -1,7 +1,7 @@
-"""What a file is, by its first bytes: what anybody says about it counts for nothing.
+"""The type of a file by its first bytes, not by its declared type.
 
-Only what is known here is ever shown by a browser from this site. Anything else, a page that
-calls itself a picture for instance, is kept, and is a download.
+A browser shows only the types known here from this site. Anything else, for instance a page that
+claims to be a picture, is stored but only offered as a download.
 """
 
 import codecs
@@ -9,12 +9,13 @@ import re
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 VIDEOS = frozenset({"video/mp4", "video/webm", "video/ogg", "video/quicktime"})
-"""What a browser may show from this site. Anything else (SVG and HTML can hold scripts) is only
-ever offered as a download."""
+"""Types that a browser may show from this site. SVG and HTML can hold scripts, so they and all
+other types are only offered as downloads."""
 
-# So much of a file tells text from anything else.
+# This many bytes of a file are enough to recognize text.
 TEXT_BYTES = 1_024
 UNKNOWN = "application/octet-stream"
+# This many bytes are enough for the type.
 HEAD_BYTES = 64
 SUFFIXES = {
     "image/png": ".png",
@@ -32,7 +33,7 @@ SUFFIXES = {
 }
 SVG = "an SVG drawing"
 XML = "an XML document"
-# How text in other encodings begins.
+# The first bytes of text with a byte order mark.
 MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
@@ -47,7 +48,7 @@ BEGINNINGS = {
     b"ID3": "audio/mpeg",
 }
 RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-# The brand of an ISO container; others of it are taken for MP4.
+# Brands of an ISO container; other brands count as MP4.
 BRANDS = {b"avis": "image/avif", b"qt  ": "video/quicktime"}
 NO_FILM = (b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"M4A ", b"jp2 ")
 
@@ -55,18 +56,19 @@ NO_FILM = (b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"M4A ", b"jp2 ")
 def content_type(head: bytes, told: str = "") -> str:
     """The content type of a file that begins with these bytes (`HEAD_BYTES` are enough).
 
-    `told` is believed only where the file is unknown, and only if no browser shows that.
+    `told` is the declared type. It counts only if the file is unknown, and only if browsers don't
+    show that type.
     """
-    found = _look(head)
+    recognized = _look(head)
     told = told.partition(";")[0].strip().lower()
-    return told if found == UNKNOWN and told and told not in IMAGES | VIDEOS else found
+    return told if recognized == UNKNOWN and told and told not in IMAGES | VIDEOS else recognized
 
 
 def other_than_media(head: bytes) -> str:
-    """What a file is that certainly holds no picture or clip, in words; else empty.
+    """A description of a file that is certainly not a picture or clip; otherwise empty.
 
-    `head` is its first `TEXT_BYTES`. A page of errors, for instance. An unknown binary file may be
-    a picture of a kind that is not known here.
+    `head` is its first `TEXT_BYTES`. An error page is an example. An unknown binary file may be a
+    picture of an unknown format, so it is not described.
     """
     text = _text(head) if _look(head[:HEAD_BYTES]) == UNKNOWN else ""
     start = text.lstrip().lower()
@@ -85,15 +87,20 @@ def other_than_media(head: bytes) -> str:
     return "text"
 
 
+def suffix(content_type: str) -> str:
+    """The suffix of a stored file of this type."""
+    return SUFFIXES.get(content_type, SUFFIXES[UNKNOWN])
+
+
 def _text(head: bytes) -> str:
-    """These bytes as text; empty where they are none."""
+    """These bytes as text; empty if they are not text."""
     for mark, name in MARKS.items():
         if head.startswith(mark):
             return head[len(mark) :].decode(name, "ignore")
     if any(byte < 32 and byte not in b"\t\n\f\r\x1b" for byte in head):
         return ""
     try:
-        # The last character may be cut off.
+        # An incremental decoder, since the last character may be cut off.
         return codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         letters = sum(byte < 127 for byte in head)
@@ -101,21 +108,17 @@ def _text(head: bytes) -> str:
 
 
 def _look(head: bytes) -> str:
-    for beginning, found in BEGINNINGS.items():
+    """The content type by these first bytes, or `UNKNOWN`."""
+    for beginning, known_type in BEGINNINGS.items():
         if head.startswith(beginning):
-            return found
+            return known_type
     if head.startswith(b"RIFF"):
         return RIFF.get(head[8:12], UNKNOWN)
     if head[4:8] == b"ftyp":
         brand = head[8:12]
-        if b"avif" in head:  # also where it is one of several
+        if b"avif" in head:  # also if it is one of several brands
             return "image/avif"
         return UNKNOWN if brand in NO_FILM else BRANDS.get(brand, "video/mp4")
     if head.startswith(b"\x1a\x45\xdf\xa3") and b"webm" in head:
         return "video/webm"
     return UNKNOWN
-
-
-def suffix(content_type: str) -> str:
-    """How the name of a stored file of this type ends."""
-    return SUFFIXES.get(content_type, SUFFIXES[UNKNOWN])

@@ -1,7 +1,7 @@
-"""Downloads of finished media: without the API key, to machines that may be reached only.
+"""Downloads of finished media: without the API key, and only from permitted hosts.
 
-Redirects are followed by hand, each with the checks of the first address. Knows nothing of
-models or settings. No text, and no variable of a traceback, shows what signs an address.
+Redirects are followed one by one, and each URL is checked like the first one. Independent of
+models and settings. No text and no variable in a traceback shows a URL's signature.
 """
 
 from collections.abc import Iterator
@@ -23,20 +23,42 @@ from renders.sume.http import TimedHTTPConnection, TimedHTTPSConnection, deadlin
 
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# The answers to a signed URL whose time is over, or whose file has moved.
+# Answers to a signed URL that has expired, or with a file that was moved.
 EXPIRED = frozenset({401, 403, 404, 410})
 CHUNK_BYTES = 65_536
 HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": USER_AGENT}
 
 
+def download(
+    url: str,
+    target: BinaryIO,
+    *,
+    timeout: float,
+    max_bytes: int,
+    private: networks.Private = (),
+) -> str:
+    """Write the file at `url` to `target`, up to `max_bytes`.
+
+    Returns the `Content-Encoding` that could not be decoded, or nothing. `timeout` is in seconds
+    for the whole download with its redirects. Raises `LinkExpired` if a fresh URL may help,
+    `MediaError` otherwise, and any error of the target.
+    """
+    url = Link(url)  # so that no frame of a traceback holds the plain text
+    encodings: list[str] = []
+    failure = _transfer(url, target, timeout, max_bytes, private, encodings)
+    if failure:
+        raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
+    return ", ".join(encodings)
+
+
 class _Expired(str):
-    """What went wrong, where a fresh URL may help."""
+    """A failure's description, if a fresh URL may help."""
 
     __slots__ = ()
 
 
 class _Checked(TimedHTTPConnection):
-    """Connects to an address that was checked a moment ago, and looks none up by itself."""
+    """A connection to an address that was just checked; it makes no look-up of its own."""
 
     def __init__(self, *args: Any, private: networks.Private = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,7 +78,7 @@ class _Checked(TimedHTTPConnection):
 
 
 class _CheckedTLS(_Checked, TimedHTTPSConnection):
-    """The same with TLS; the certificate is checked for the host's name, as ever."""
+    """The same with TLS; the certificate is checked for the host's name as usual."""
 
 
 class _Pool(HTTPConnectionPool):
@@ -67,28 +89,6 @@ class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _CheckedTLS
 
 
-def download(
-    url: str,
-    target: BinaryIO,
-    *,
-    timeout: float,
-    max_bytes: int,
-    private: networks.Private = (),
-) -> str:
-    """Write what lies at `url` to `target`, up to `max_bytes`.
-
-    Returns the `Content-Encoding` that could not be undone, empty where there is none. `timeout`
-    in seconds for the whole, redirects included. Raises `LinkExpired` where a fresh URL may help,
-    `MediaError` otherwise, and whatever the target raises.
-    """
-    url = Link(url)  # so that no frame of a traceback holds the plain text
-    encodings: list[str] = []
-    failure = _transfer(url, target, timeout, max_bytes, private, encodings)
-    if failure:
-        raise (LinkExpired if isinstance(failure, _Expired) else MediaError)(str(failure))
-    return ", ".join(encodings)
-
-
 def _transfer(
     url: Link,
     target: BinaryIO,
@@ -97,9 +97,9 @@ def _transfer(
     private: networks.Private,
     encodings: list[str],
 ) -> str:
-    """What went wrong, in words: an error's own chain would hold the whole URL.
+    """A description of the failure, or nothing: a chained error would hold the whole URL.
 
-    Encodings that cannot be undone are added to `encodings`.
+    Encodings that could not be decoded are added to `encodings`.
     """
     with deadline(timeout):
         for _ in range(1 + MOST_REDIRECTS):
@@ -123,14 +123,14 @@ def _transfer(
 def _opened(
     url: Link, timeout: float, private: networks.Private
 ) -> Iterator[BaseHTTPResponse | str]:
-    """The head of the reply, or what is wrong."""
+    """Yield the reply with its head read, or a description of the failure."""
     pool = None
     try:
-        found = _open(url, timeout, private)
-        if isinstance(found, str):
-            yield found
+        opened = _open(url, timeout, private)
+        if isinstance(opened, str):
+            yield opened
         else:
-            pool, response = found
+            pool, response = opened
             yield response
     finally:
         if pool:
@@ -141,6 +141,7 @@ def _opened(
 def _open(
     url: Link, timeout: float, private: networks.Private
 ) -> tuple[HTTPConnectionPool, BaseHTTPResponse] | str:
+    """The connection pool and the reply, or a description of the failure."""
     pool: HTTPConnectionPool | None = None
     try:
         parts = parse_url(url)
@@ -164,7 +165,7 @@ def _open(
         return pool, response
     except networks.NotAllowed as error:
         words = f"It may not be fetched: {error}."
-    except Exception as error:  # noqa: BLE001 (the frames of its traceback hold the address)
+    except Exception as error:  # noqa: BLE001 (the frames of its traceback hold the URL)
         words = f"It could not be downloaded ({type(error).__name__})."
     if pool:
         pool.close()
@@ -172,7 +173,7 @@ def _open(
 
 
 def _following(url: Link, response: BaseHTTPResponse) -> Link | None:
-    """Where a redirect leads; None if nowhere, or from https to http."""
+    """The target of a redirect; None without a valid one, and for one from https to http."""
     try:
         following = Link(urljoin(url, response.headers.get("Location") or ""))
         schemes = urlsplit(url).scheme.lower(), urlsplit(following).scheme.lower()
@@ -183,13 +184,15 @@ def _following(url: Link, response: BaseHTTPResponse) -> Link | None:
 
 
 def _unknown_encodings(response: BaseHTTPResponse) -> list[str]:
-    """Those of the reply that urllib3 leaves as they are; as it is any server's text, in short."""
-    named = response.headers.get("Content-Encoding", "").lower().split(",")
-    known = {"", "identity", *response.CONTENT_DECODERS}
-    return [name for one in named if (name := one.strip()[:20]) not in known and name.isalnum()]
+    """The reply's encodings that urllib3 can't decode, shortened: any server may send any text."""
+    declared = response.headers.get("Content-Encoding", "").lower().split(",")
+    decoded = {"", "identity", *response.CONTENT_DECODERS}
+    names = (name.strip()[:20] for name in declared)
+    return [name for name in names if name not in decoded and name.isalnum()]
 
 
 def _write(response: BaseHTTPResponse, target: BinaryIO, max_bytes: int) -> str:
+    """Write the body to `target`; a description of the failure, or nothing."""
     too_large = f"It is larger than {max_bytes:,} bytes."
     length = response.headers.get("Content-Length", "")
     if length.isascii() and length.isdigit() and int(length[:20]) > max_bytes:
@@ -208,7 +211,7 @@ def _write(response: BaseHTTPResponse, target: BinaryIO, max_bytes: int) -> str:
 
 
 def _read(response: BaseHTTPResponse) -> bytes | str:
-    """The next bytes, none at the end; or the kind of error."""
+    """The next bytes, empty at the end; or the error's type."""
     try:
         return response.read1(CHUNK_BYTES, decode_content=True)
     except (HTTPError, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Where finished media lie."""
+"""The storage of finished media."""
 
 from django.core.files.storage import Storage, storages
 
@@ -6,5 +6,5 @@ from renders.conf import conf
 
 
 def storage() -> Storage:
-    """Any storage of Django's `STORAGES`: what is read and written goes through its methods."""
+    """The chosen entry of Django's `STORAGES`. Files are read and written only by its methods."""
     return storages[conf.MEDIA_STORAGE]

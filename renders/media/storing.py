@@ -1,4 +1,4 @@
-"""Bring a finished artifact into Django's storage: fetched, looked at, stored under our names."""
+"""Storing of finished artifacts in Django's storage: download, check, file and thumbnail."""
 
 import hashlib
 import logging
@@ -23,31 +23,31 @@ from renders.states import Kind
 logger = logging.getLogger(__name__)
 
 TRIES = 5
-# Of one render. Of more, the rest stays at Sume's links.
+# Most artifacts stored of one render. The others keep only Sume's links.
 MOST = 100
-# Words for the type of an artifact that say a picture or clip; and those that say nothing.
+# An artifact's type with one of these words is a picture or clip; with a vague word, it may be.
 SHOWN = ("image", "video", "picture", "photo", "clip", "avatar")
 VAGUE = frozenset({"", "artifact", "asset", "file", "media", "output", "result"})
 
 
 @dataclass
 class Saved:
-    """What is kept about a stored artifact, and the names of all that this try left in storage."""
+    """The facts about a stored artifact, and the names of all files that this try stored."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
 
 def missing(artifacts: Sequence[Mapping[str, Any]]) -> int | None:
-    """The index of the artifact to store next; None where each is stored or given up."""
+    """The index of the artifact to store next; None if each is stored or given up."""
     index = lacking(artifacts)
     return index if index is not None and artifacts[index].get("failures", 0) < TRIES else None
 
 
 def lacking(artifacts: Sequence[Mapping[str, Any]]) -> int | None:
-    """The index of the artifact that is not stored, with the fewest tries; None if there is none.
+    """The index of the artifact without a file that has the fewest tries; None if there is none.
 
-    Of more than `MOST`, only the first are stored.
+    Only the first `MOST` artifacts are stored.
     """
     tries = [
         (artifact.get("failures", 0), index)
@@ -60,13 +60,13 @@ def lacking(artifacts: Sequence[Mapping[str, Any]]) -> int | None:
 def renewed(
     artifacts: Sequence[Mapping[str, Any]], fresh: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """The URLs of artifacts as a later read of the result names them; else those known."""
-    places = Counter(_place(one) for one in fresh)
-    urls = {_place(one): one["url"] for one in fresh if places[_place(one)] == 1}
+    """The artifacts' URLs from a later read of the result; the old URL if that has none."""
+    places = Counter(_place(item) for item in fresh)
+    urls = {_place(item): item["url"] for item in fresh if places[_place(item)] == 1}
     matched = [urls.get(_place(artifact)) for artifact in artifacts]
     if len(fresh) == len(artifacts):
-        # Those whose place has changed follow each other as before.
-        left = iter([one["url"] for one in fresh if one["url"] not in matched])
+        # Artifacts whose path has changed are still in the same order.
+        left = iter([item["url"] for item in fresh if item["url"] not in matched])
         matched = [url or next(left, None) for url in matched]
     return [
         Link(url or artifact.get("url") or "")
@@ -74,32 +74,27 @@ def renewed(
     ]
 
 
-def _place(artifact: Mapping[str, Any]) -> str:
-    """An artifact's URL without what signs it."""
-    return str(artifact.get("url") or "").partition("?")[0]
-
-
 def is_shown(artifact: Mapping[str, Any], kind: str) -> bool:
-    """Whether an artifact was declared a picture or clip: by itself, else by the render's kind."""
-    told = str(artifact.get("type") or "").strip().lower()
+    """Whether an artifact is declared a picture or clip, by its own type or the render's kind."""
+    declared = str(artifact.get("type") or "").strip().lower()
     content_type = str(artifact.get("content_type") or "").strip().lower()
-    if content_type.startswith(("image/", "video/")) or told in SHOWN:
+    if content_type.startswith(("image/", "video/")) or declared in SHOWN:
         return True
     if content_type not in {"", content_types.UNKNOWN}:
         return False  # subtitles of a video, for instance
-    if any(word in told for word in SHOWN):
+    if any(word in declared for word in SHOWN):
         return True
-    says_nothing = told in VAGUE and content_type in {"", content_types.UNKNOWN}
-    return says_nothing and kind in Kind
+    vague = declared in VAGUE and content_type in {"", content_types.UNKNOWN}
+    return vague and kind in Kind
 
 
 def killed(begun: int) -> str:
-    """Why nothing was stored, where so many tries have no end."""
+    """The message for an artifact whose tries began this often without a recorded end."""
     return f"Artifact not stored: {begun} workers died over it."
 
 
 def names_of(artifact: Mapping[str, Any]) -> set[str]:
-    """The names under which an artifact's file and thumbnail are stored."""
+    """The names of an artifact's file and thumbnail in storage."""
     return {artifact[name] for name in ("file", "thumbnail") if artifact.get(name)}
 
 
@@ -110,10 +105,10 @@ def save(
     kind: str = "",
     timeout: float | None = None,
 ) -> Saved:
-    """Store one artifact, of a render of this kind, with its thumbnail.
+    """Store one artifact of a render of this kind, with its thumbnail.
 
-    Raises `MediaError` (`LinkExpired` where a fresh URL may help), and whatever a storage raises.
-    The names derive from the content, so a second try after a crash finds what the first one left.
+    Raises `MediaError` (`LinkExpired` if a fresh URL may help), and any error of the storage. Names
+    derive from the content, so a second try after a crash reuses the files of the first one.
     """
     url = Link(artifact.get("url") or "")
     with tempfile.TemporaryFile() as file:
@@ -153,23 +148,8 @@ def save(
     return saved
 
 
-def _check(head: bytes, encoding: str, artifact: Mapping[str, Any]) -> None:
-    """Raises `MediaError` where this is certainly not the picture or clip that was declared."""
-    found = content_types.other_than_media(head)
-    # Its first tag may come after a long comment.
-    drawn = found in {content_types.SVG, content_types.XML}
-    if drawn and "svg" in str(artifact.get("content_type") or "").lower():
-        return
-    is_known = content_types.content_type(head[: content_types.HEAD_BYTES]) != content_types.UNKNOWN
-    if encoding and not found and not is_known:
-        found = f"data in the unknown encoding {encoding}"
-    if found:
-        words = f"Its server sent {found} instead of a picture or clip."
-        raise MediaError(f"Artifact not stored: {words}")
-
-
 def discard(names: Iterable[str]) -> None:
-    """Delete from the storage what no render names; what cannot be deleted stays."""
+    """Delete files that no render refers to; a file that cannot be deleted stays."""
     for name in names:
         try:
             storage().delete(name)
@@ -177,8 +157,28 @@ def discard(names: Iterable[str]) -> None:
             logger.warning("A file that nobody needs stays in storage (%s).", type(error).__name__)
 
 
+def _place(artifact: Mapping[str, Any]) -> str:
+    """An artifact's URL without its query, which holds the signature."""
+    return str(artifact.get("url") or "").partition("?")[0]
+
+
+def _check(head: bytes, encoding: str, artifact: Mapping[str, Any]) -> None:
+    """Raises `MediaError` if the file is certainly not the declared picture or clip."""
+    other = content_types.other_than_media(head)
+    # XML too: the SVG's first tag may come after a long comment.
+    drawn = other in {content_types.SVG, content_types.XML}
+    if drawn and "svg" in str(artifact.get("content_type") or "").lower():
+        return
+    is_known = content_types.content_type(head[: content_types.HEAD_BYTES]) != content_types.UNKNOWN
+    if encoding and not other and not is_known:
+        other = f"data in the unknown encoding {encoding}"
+    if other:
+        words = f"Its server sent {other} instead of a picture or clip."
+        raise MediaError(f"Artifact not stored: {words}")
+
+
 def _store(name: str, file: File, size: int, saved: Saved) -> str:
-    """Its name in the storage. What a killed try has left there is used if it is whole."""
+    """Store a file and return its name; a complete file left by a killed try is reused."""
     with suppress(NotImplementedError, FileNotFoundError):
         if storage().exists(name):
             saved.names.add(name)
@@ -191,7 +191,7 @@ def _store(name: str, file: File, size: int, saved: Saved) -> str:
 
 
 def _thumbnail(base: str, file: BinaryIO, content_type: str, saved: Saved) -> str:
-    """Its name in the storage, empty where there is none: a picture does without, if need be."""
+    """Store the thumbnail and return its name; empty without one: an artifact needs none."""
     drawn = thumbnails.draw(file, content_type)
     if not drawn:
         return ""

@@ -1,4 +1,4 @@
-"""A small picture of a picture, for pages that show many."""
+"""Thumbnails of pictures, for pages that show many."""
 
 import io
 import logging
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "image/webp"
 MOST_PIXELS_A_SIDE = 480
-# Decoded, a picture takes up to four bytes a pixel of the worker's memory.
+# A decoded picture takes up to four bytes of memory per pixel.
 MOST_PIXELS = 40_000_000
 MOST_BYTES = 50_000_000
 DECODERS = {
@@ -24,9 +24,9 @@ DECODERS = {
 
 
 def draw(file: BinaryIO, content_type: str) -> bytes | None:
-    """The thumbnail as WebP, upright and without metadata; None where none can be made.
+    """The thumbnail as WebP, upright and without metadata; None if none can be made.
 
-    Of a picture that moves, its first frame.
+    An animated picture is shown by its first frame.
     """
     decoder = DECODERS.get(content_type)
     if decoder is None:
@@ -48,8 +48,9 @@ def draw(file: BinaryIO, content_type: str) -> bytes | None:
 
 
 def _draw(image: Image.Image) -> bytes:
+    """An open image as a small WebP."""
     size = (MOST_PIXELS_A_SIDE, MOST_PIXELS_A_SIDE)
-    image.draft("RGB", (2 * size[0], 2 * size[1]))  # spares a JPEG's full size
+    image.draft("RGB", (2 * size[0], 2 * size[1]))  # a JPEG is decoded at a reduced size
     mode = "RGBA" if image.has_transparency_data else "RGB"
     small = image if image.mode == mode else image.convert(mode)  # no second copy in memory
     small.thumbnail(size)

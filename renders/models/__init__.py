@@ -1,4 +1,4 @@
-"""The tables, and the named queries on them."""
+"""The tables and the named queries on them."""
 
 from renders.models.api import ApiRequest, ApiToken
 from renders.models.avatars import Avatar

@@ -1,6 +1,7 @@
-"""Tokens with which programs use the API in the name of a person.
+"""The tables behind the JSON API: access tokens, and the requests already answered.
 
-What the API has answered under an `Idempotency-Key`.
+A program uses the API as the user of its token. A repeated request with the same
+`Idempotency-Key` gets the renders of the first one.
 """
 
 import hashlib
@@ -16,31 +17,31 @@ from django.utils import timezone
 from renders.redaction import Hidden
 
 PREFIX = "renders_"
-# So much of a token is kept in clear, for people to recognize it by.
+# This many characters of a token are kept in clear, so that people recognize it.
 HINT_LENGTH = len(PREFIX) + 6
-# The time of last use is written no more often than this.
+# The time of last use is written at most this often, in seconds.
 USE_SECONDS = 60
 
 
 class ApiTokens(models.QuerySet):
-    """What is asked of the table of tokens."""
+    """Named queries on the tokens."""
 
     def valid(self, now: datetime) -> "ApiTokens":
-        """Neither revoked nor expired, and of somebody who may log in."""
+        """Tokens that are neither revoked nor expired and belong to an active user."""
         unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
         return self.filter(unexpired, revoked_at__isnull=True, user__is_active=True)
 
     def of(self, clear: str, now: datetime) -> "ApiToken | None":
-        """The valid token that reads so. Found by its hash, so no time tells of a near miss."""
+        """The valid token with this text; looked up by its hash, so timing reveals no near miss."""
         return self.valid(now).select_related("user").filter(token_hash=hashed(clear)).first()
 
     def revoke(self, now: datetime) -> int:
-        """Revoke those that are not yet; says how many."""
+        """Revoke the tokens not revoked yet; returns how many."""
         return self.filter(revoked_at__isnull=True).update(revoked_at=now)
 
 
 class ApiToken(models.Model):
-    """One token. It does what its user may do, until it expires or is revoked."""
+    """One token: it may do what its user may do, until it expires or is revoked."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
@@ -66,26 +67,26 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(cls, **fields: Any) -> tuple["ApiToken", str]:
-        """A new token, stored, and its clear text, which is kept nowhere."""
+        """A new stored token, and its clear text, which is not stored."""
         token = cls(**fields)
         clear = token.renew()
         token.save()
         return token, clear
 
     def renew(self) -> str:
-        """Draw the token's text, and return it: the row keeps its hash alone."""
+        """Give the token a new random text and return it; the row keeps only the hash."""
         clear = Hidden(PREFIX + secrets.token_urlsafe(32))
         self.token_hash, self.hint = hashed(clear), clear[:HINT_LENGTH]
         return clear
 
     def state(self, now: datetime) -> str:
-        """In a word: valid, expired or revoked."""
+        """`valid`, `expired` or `revoked`."""
         if self.revoked_at:
             return "revoked"
         return "expired" if self.expires_at and self.expires_at <= now else "valid"
 
     def note_use(self, now: datetime) -> None:
-        """Write down when it was last used, at most once a minute."""
+        """Store the time of last use, at most once a minute."""
         before = now - timedelta(seconds=USE_SECONDS)
         if self.last_used_at is None or self.last_used_at < before:
             unnoted = Q(last_used_at__isnull=True) | Q(last_used_at__lt=before)
@@ -93,22 +94,22 @@ class ApiToken(models.Model):
 
 
 def hashed(clear: str) -> str:
-    """A token as it is stored. It is random and long, so that a plain hash gives nothing away."""
+    """A token as it is stored: long and random, so a plain hash is safe."""
     return hashlib.sha256(clear.encode("utf-8", "replace")).hexdigest()
 
 
 class ApiRequests(models.QuerySet):
-    """What is asked of the table of answered requests."""
+    """Named queries on the answered requests."""
 
     def prune(self, made_before: datetime, batch: int) -> int:
-        """Forget the oldest of those made before this time, at most `batch`."""
+        """Delete up to `batch` requests made before this time, oldest first; returns how many."""
         old = self.filter(created_at__lt=made_before).order_by("created_at")
         keys = list(old.values_list("pk", flat=True)[:batch])
         return self.filter(pk__in=keys).delete()[0] if keys else 0
 
 
 class ApiRequest(models.Model):
-    """One request that made renders: whoever repeats it with its key gets the same renders."""
+    """One request that made renders: repeated with its key, it returns the same renders."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", editable=False

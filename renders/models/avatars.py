@@ -1,4 +1,4 @@
-"""Avatars that were made here: whose each is."""
+"""Avatars made here, each with its owner: others may use one only once staff released it."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from renders.states import DEFAULT_WORKSPACE
 
 
 class Avatar(models.Model):
-    """A face at one Sume account. It is its owner's, until staff releases it to everybody."""
+    """An avatar at one Sume account: for its owner only, until staff releases it to everybody."""
 
     workspace = models.CharField(max_length=40, default=DEFAULT_WORKSPACE, editable=False)
     handle = models.CharField(max_length=100, help_text="Its name at Sume, without @.")

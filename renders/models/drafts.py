@@ -1,4 +1,4 @@
-"""Lists of renders that were previewed and wait for a person's word."""
+"""Lists of renders that were previewed and wait for confirmation."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ KEPT = timedelta(days=1)
 
 
 class Draft(models.Model):
-    """What one form of “Add many” sent: kept from the preview to the word, and added once."""
+    """One submitted form of “Add many”: kept from preview to confirmation, and added once."""
 
     token = models.CharField(max_length=64, primary_key=True, editable=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
@@ -29,5 +29,5 @@ class Draft(models.Model):
 
     @property
     def prefix(self) -> str:
-        """What the references of its renders begin with, where lines name none."""
+        """The beginning of its renders' references, for lines that name none."""
         return f"form:{self.created_by_id}:{self.token}:"

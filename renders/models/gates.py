@@ -1,4 +1,4 @@
-"""What all workers know of the gate."""
+"""The gate's rows: the state of pauses, quotas and capacity that all workers share."""
 
 from django.conf import settings
 from django.db import models
@@ -12,15 +12,16 @@ def key_of(workspace: str, sort: RequestType) -> str:
 
 
 class Gate(models.Model):
-    """What all workers know of one sort of requests to one Sume account; the rules are in
-    `renders.limits.gate`.
+    """The shared state of one type of requests to one Sume account.
+
+    The rules are in `renders.limits.gate`.
     """
 
     key = models.CharField(max_length=60, db_column="sort", primary_key=True, editable=False)
     paused_until = models.DateTimeField(null=True, editable=False)
     code = models.CharField(max_length=100, blank=True, editable=False)
     reason = models.CharField(max_length=500, blank=True, editable=False)
-    # Pauses in a row because key or account were refused: one request at a time tries then.
+    # Pauses in a row because key or account were refused: then one request at a time is a probe.
     refusals = models.PositiveIntegerField(default=0, editable=False)
     # Pauses in a row for which Sume named no time.
     back_offs = models.PositiveIntegerField(default=0, editable=False)
@@ -32,7 +33,7 @@ class Gate(models.Model):
         editable=False,
         help_text="Tells which key was refused; another one is tried at once.",
     )
-    probe_until = models.DateTimeField(null=True, editable=False)  # somebody tries
+    probe_until = models.DateTimeField(null=True, editable=False)  # a probe is running
     wake_at = models.DateTimeField(
         null=True, editable=False, help_text="When a message that waits goes on with the line."
     )
@@ -50,7 +51,7 @@ class Gate(models.Model):
         null=True, editable=False, help_text="Places left in Sume's queue, as last told."
     )
     capacity_at = models.DateTimeField(null=True, editable=False)
-    # Reads taken from the budget of one span of time, counted here where there is no Redis.
+    # Reads taken from the quota of one span of time, counted here if there is no Redis.
     span = models.BigIntegerField(default=0, editable=False)
     span_taken = models.PositiveIntegerField(default=0, editable=False)
 
@@ -63,10 +64,10 @@ class Gate(models.Model):
 
     @property
     def sort(self) -> RequestType:
-        """Which of the two sorts of requests."""
+        """The type of requests: reads or writes."""
         return RequestType(self.key.rpartition(":")[2])
 
     @property
     def workspace(self) -> str:
-        """Whose account."""
+        """The workspace whose account is asked."""
         return self.key.rpartition(":")[0] or DEFAULT_WORKSPACE

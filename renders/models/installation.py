@@ -1,4 +1,4 @@
-"""Which installation this database belongs to."""
+"""The id of the installation that this database belongs to."""
 
 import uuid
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Installation(models.Model):
-    """One row. Its id goes into the keys that follow from references, so no two sites share one."""
+    """One row. Keys derived from references include its id, so no two sites share a key."""
 
     ROW = 1
 

@@ -1,11 +1,7 @@
-"""The indexes of the table of renders: one for each question that is asked all the time.
+"""The tables of renders and of their timelines, without any rule about time or money.
 
-What waits, runs or is not handled is a small part of the table: its indexes hold nothing else.
-
-
-The table of renders: what each is. No rule about time or money here.
-
-What happened to a render, and when.
+Each frequent query has an index. Rows that are pending, in flight or unhandled are a small part of
+the table, so the indexes for them are partial and hold only those rows.
 """
 
 import uuid
@@ -23,7 +19,7 @@ from renders.redaction import Link
 from renders.states import CODE, DEFAULT_WORKSPACE, TERMINAL, UNSCOPED, WRITES, Kind, Status
 
 INDEXES = [
-    # Each workspace has a line of its own.
+    # Claim order: each workspace has its own line.
     models.Index(
         "workspace",
         F("priority").desc(),
@@ -32,7 +28,7 @@ INDEXES = [
         name="renders_line",
         condition=Q(status=Status.PENDING, held_at__isnull=True, turn__isnull=False),
     ),
-    # A user's last tag, and how many a user has waiting.
+    # A user's last tag in the line, and how many renders a user has waiting.
     models.Index(
         fields=["workspace", "created_by", "priority", "turn"],
         name="renders_waiting",
@@ -43,7 +39,7 @@ INDEXES = [
         name="renders_over_budget",
         condition=Q(status=Status.PENDING, held_at__isnull=True, turn__isnull=True),
     ),
-    # The tag that a line has come to.
+    # The last tag of the line that was claimed.
     models.Index(
         fields=["workspace", "priority", "-turn"],
         name="renders_claimed",
@@ -85,9 +81,9 @@ INDEXES = [
         name="renders_media_due",
         condition=Q(media_due_at__isnull=False),
     ),
-    # How many run, and what a day or a month cost, is read from the index alone.
+    # Counts of renders in flight, and the cost of a day or month, come from the index alone.
     models.Index(fields=["finished_at", "status", "cost_usd_micros"], name="renders_ended"),
-    # What a workspace, and what one of its users, has spent of a budget.
+    # What a workspace has spent of its budget; the next one: what one of its users has spent.
     models.Index(
         fields=["workspace", "finished_at", "kind", "model", "cost_usd_micros"],
         name="renders_costs",
@@ -98,7 +94,7 @@ INDEXES = [
         name="renders_costs_of_user",
         condition=Q(finished_at__isnull=False, created_by__isnull=False) & ~Q(cost_usd_micros=0),
     ),
-    # The dearest cost of a model.
+    # The highest cost of a model.
     models.Index(
         fields=["kind", "model", "-cost_usd_micros"],
         name="renders_dearest",
@@ -112,7 +108,7 @@ INDEXES = [
     ),
     models.Index(fields=["created_by", "-created_at"], name="renders_newest_of_user"),
     models.Index(fields=["kind", "-created_at", "-id"], name="renders_newest_of_kind"),
-    # Those completed are found among the newest; these are too few.
+    # Completed renders are frequent among the newest ones; failed and canceled ones are too rare.
     models.Index(
         fields=["status", "-created_at", "-id"],
         name="renders_newest_not_made",
@@ -179,10 +175,10 @@ class RenderJob(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="retries",
-        db_index=False,  # few have one: see `renders_retries`
+        db_index=False,  # few rows have one: see the partial index `renders_retries`
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    # Set when the row is made and never changed: in another account it would be another bill.
+    # Set when the row is made and never changed: another account would bill the render again.
     workspace = models.CharField(
         max_length=40,
         default=DEFAULT_WORKSPACE,
@@ -268,7 +264,7 @@ class RenderJob(models.Model):
         null=True, editable=False, help_text="When a late try to store its media is due."
     )
 
-    # What is taken away later; see `renders.housekeeping.removal`.
+    # Set when files or texts are removed later: see `renders.housekeeping.removal`.
     removing_at = models.DateTimeField(
         null=True, editable=False, help_text="Its files are being deleted since."
     )
@@ -317,7 +313,7 @@ class RenderJob(models.Model):
                 name="renders_held_is_pending",
                 condition=Q(held_at__isnull=True) | Q(status=Status.PENDING),
             ),
-            # Here, since a unique field has a second index on PostgreSQL, for LIKE.
+            # A constraint: on PostgreSQL, a unique field would get a second index for LIKE.
             models.UniqueConstraint(
                 name="renders_idempotency_key_unique", fields=["idempotency_key"]
             ),
@@ -337,23 +333,24 @@ class RenderJob(models.Model):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more will change about the outcome."""
+        """Whether the render has ended: its outcome no longer changes."""
         return self.status in TERMINAL
 
     @property
     def awaits_budget(self) -> bool:
-        """Whether it was put aside until a budget has room for it."""
+        """Whether it was put aside until it fits into a budget."""
         return self.status == Status.PENDING and self.turn is None and self.held_at is None
 
     @property
     def artifacts(self) -> list[dict[str, Any]]:
-        """The finished media (copies): `type`, `content_type`, `url`, and of one that is stored
-        `file`, `thumbnail`, `sha256` and `bytes`.
+        """The finished media, as copies.
 
-        `failures` counts the tries to store it that failed, `begun` those whose end is not noted.
+        Each has `type`, `content_type` and `url`; a stored one also has `file`, `thumbnail`,
+        `sha256` and `bytes`. `failures` counts the failed tries to store it, and `begun` the tries
+        that started without a recorded end.
         """
         if self.removing_at:
-            return []  # some are gone already
+            return []  # some files are deleted already
         return [
             {**artifact, "url": Link(artifact["url"])} if artifact.get("url") else dict(artifact)
             for artifact in (self.result or {}).get("artifacts", [])

@@ -1,6 +1,6 @@
-"""Counts of all processes, where there is no Redis to keep them.
+"""Counts and heartbeats of all processes, kept in the database.
 
-What ran last, and when.
+The counts are stored here only if no Redis is used.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from django.db import connections, models
 
 
 class TallyQuerySet(models.QuerySet):
-    """What `renders.telemetry.store` asks the table."""
+    """The queries of `renders.telemetry.store`."""
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add to these, in one statement; sorted, so that two callers never wait for each other."""
+        """Add to the counts, in one statement; sorted, so that two callers cannot deadlock."""
         table = self.model._meta.db_table
         words = [word for item in sorted(counts.items()) for word in item]
         rows = ", ".join(["(%s, %s)"] * len(counts))
@@ -24,12 +24,12 @@ class TallyQuerySet(models.QuerySet):
             )
 
     def totals(self) -> dict[str, int]:
-        """All of them."""
+        """All counts, by name."""
         return dict(self.values_list("name", "value"))
 
 
 class Tally(models.Model):
-    """One count; what it counts is said in `renders.telemetry.metrics`."""
+    """One count: `renders.telemetry.metrics` defines the names."""
 
     name = models.CharField(max_length=200, primary_key=True, editable=False)
     value = models.BigIntegerField(default=0, editable=False)
@@ -44,7 +44,7 @@ class Tally(models.Model):
 
 
 class Heartbeat(models.Model):
-    """One row for each sort of work that must go on; whoever does it writes it."""
+    """One row for each kind of work that must keep running, written by the process that does it."""
 
     name = models.CharField(max_length=60, primary_key=True, editable=False)
     at = models.DateTimeField(

@@ -1,4 +1,4 @@
-"""What Sume told by webhook: each event once."""
+"""The webhook events received from Sume, each stored once."""
 
 from datetime import datetime
 
@@ -9,12 +9,12 @@ from renders.states import DEFAULT_WORKSPACE
 
 
 class WebhookEventQuerySet(models.QuerySet):
-    """What the app asks the table."""
+    """Named queries on the events."""
 
     def record(self, workspace: str, event_id: str, *, type: str, job_id: str) -> bool:
-        """Keep an event of a workspace; False if it is there already."""
-        known = {"type": type, "job_id": job_id}
-        _, new = self.get_or_create(workspace=workspace, event_id=event_id, defaults=known)
+        """Store an event of a workspace; False if it is stored already."""
+        facts = {"type": type, "job_id": job_id}
+        _, new = self.get_or_create(workspace=workspace, event_id=event_id, defaults=facts)
         return new
 
     def about(self, workspace: str, job_id: str) -> "WebhookEventQuerySet":
@@ -22,13 +22,13 @@ class WebhookEventQuerySet(models.QuerySet):
         return self.filter(workspace=workspace, job_id=job_id)
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Delete up to `limit` events that came before that time."""
+        """Delete up to `limit` events received before that time; returns how many."""
         old = self.filter(received_at__lt=before).order_by("received_at")
         return self.filter(pk__in=list(old.values_list("pk", flat=True)[:limit])).delete()[0]
 
 
 class WebhookEvent(models.Model):
-    """One event of Sume's. It says that there is something to read, and is never believed more."""
+    """One event of Sume's. It only triggers a read: its content is not trusted."""
 
     event_id = models.CharField(max_length=200, editable=False)
     workspace = models.CharField(
@@ -48,7 +48,7 @@ class WebhookEvent(models.Model):
 
     class Meta:
         constraints = [
-            # The id first: found by it alone, too.
+            # The id first, so that the index also serves look-ups by id alone.
             models.UniqueConstraint(
                 fields=["event_id", "workspace"], name="renders_webhook_event_unique"
             )

@@ -1,11 +1,11 @@
-"""Which workspace a person's renders are made in, where nothing else says so."""
+"""The workspace of each user's renders, if nothing else chooses one."""
 
 from django.conf import settings
 from django.db import models
 
 
 class UserWorkspace(models.Model):
-    """A person's own workspace; without a row it is the default one."""
+    """A user's own workspace; a user without a row has the default one."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", primary_key=True

@@ -1,1 +1,1 @@
-"""HTTP to Sume: what is sent, what a reply says, and how long to wait."""
+"""Sume's HTTP API: requests, replies, and how long to wait."""

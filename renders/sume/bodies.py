@@ -1,7 +1,7 @@
-"""What Sume is sent for each kind: one table, and the body that follows from it. Pure.
+"""The request body for each kind: one table of fields, and the body built from it. Pure functions.
 
-Source: Sume's public command line client and the API notes, "Bodies by kind". What a kind's table
-does not name is sent as it is, unless it is not part of the kind's request.
+Source: Sume's public command line client and the API notes, "Bodies by kind". A field that a
+kind's table does not name is sent unchanged, unless `not_part` excludes it.
 """
 
 import dataclasses
@@ -42,10 +42,10 @@ ETHNICITIES = (
 SEXES = ("male", "female")
 QUALITIES = ("standard", "plus", "max")
 RESOLUTIONS = ("720p",)
-# How fast a script is spoken, and how long a clip may be. The public client's own rule.
+# The speed of speech, and the longest clip. Source: the public client.
 WORDS_PER_SECOND = 2.8
 LONGEST_SECONDS = 60
-# What the app itself fills in.
+# The fields that the app fills in.
 OWN_FIELDS = frozenset({"prompt", "model", "mode", "webhook_url"})
 PROPS = ("ethnicity", "sex", "age")
 
@@ -53,7 +53,7 @@ PROPS = ("ethnicity", "sex", "age")
 class BadField(ValueError):
     """A field of a request is not acceptable; the message says what is needed.
 
-    `of_prompt` if it is the prompt itself; else it is one of the further fields.
+    `of_prompt` if the field is the prompt itself; otherwise it is one of the further fields.
     """
 
     def __init__(self, field: str, message: str, *, of_prompt: bool = False) -> None:
@@ -67,19 +67,19 @@ class Field:
     """A further field of one kind's request."""
 
     read: Callable[[Any], Any]
-    """The value as it is sent. Raises `ValueError` that says what is needed."""
+    """Returns the value as it is sent. Raises `ValueError` with what is needed."""
     help: str
     choices: tuple[str, ...] = ()
     required: bool = False
     schema: Mapping[str, Any] | None = None
-    """What `read` accepts, as a JSON schema; with `choices`, these say it."""
+    """A JSON schema of the values that `read` accepts; None if `choices` lists them."""
     label: str = ""
     typed: str = "text"
-    """What people type: `text`, `url` or `number`."""
+    """The type of input in forms: `text`, `url` or `number`."""
     seldom: bool = False
     """Forms fold it away."""
     parts: Mapping[str, "Part"] = dataclasses.field(default_factory=dict)
-    """Where forms and tables ask for it by several fields, one of which is filled in."""
+    """Fields that forms and tables offer instead of this one; one of them is filled in."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +90,20 @@ class Part:
     help: str
     fixed: Mapping[str, str]
     key: str
-    """The value is `fixed`, and what was typed under this key."""
+    """The value is `fixed` plus the typed text under this key."""
     typed: str = "text"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How one kind is asked for."""
+    """The request of one kind."""
 
     path: str
     fields: Mapping[str, Field]
     not_part: Mapping[str, str]
-    """Names that are refused, each with what to do instead."""
+    """Refused names, each with what to do instead."""
     sources: tuple[tuple[str, ...], ...] = (("prompt",),)
-    """What it can be made from: exactly one of these, all of its fields."""
+    """The sets of fields to make it from: exactly one set, with all of its fields."""
 
 
 SET_ELSEWHERE = {
@@ -111,7 +111,7 @@ SET_ELSEWHERE = {
     "model": "Use the field model.",
     **dict.fromkeys(("mode", "webhook_url"), "The app sets it."),
 }
-# A face is asked for by kinds of its own, which know whose it is.
+# Avatars have kinds of their own, which check the avatar's owner.
 NO_AVATAR = {
     **SET_ELSEWHERE,
     **dict.fromkeys(("avatar_handle", "avatar_id"), "Choose the kind avatar_video."),
@@ -231,14 +231,12 @@ SHAPES: dict[Kind, Shape] = {
         },
     ),
 }
-
-
-# All that some kind's table names.
+# The names of all kinds' fields.
 FIELDS = frozenset(name for shape in SHAPES.values() for name in shape.fields)
 
 
 def clean(kind: Kind, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The further fields as they are sent, for a request of this kind. Raises `BadField`."""
+    """The further fields as they are sent in a request of this kind. Raises `BadField`."""
     cleaned, errors = check(kind, prompt, params)
     if errors:
         raise errors[0]
@@ -248,7 +246,7 @@ def clean(kind: Kind, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def check(
     kind: Kind, prompt: str, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[BadField]]:
-    """As `clean`, with every error instead of the first."""
+    """As `clean`, but returns all errors instead of raising the first."""
     shape, cleaned = SHAPES[kind], dict(params)
     errors = list(_misnamed(kind, params))
     for name, field in shape.fields.items():
@@ -263,36 +261,19 @@ def check(
         if kind == Kind.AVATAR_VIDEO:
             _speakable(prompt)
     except BadField as error:
-        if error.field not in {known.field for known in errors}:
+        if error.field not in {earlier.field for earlier in errors}:
             errors.append(error)
     return cleaned, errors
 
 
-def _misnamed(kind: Kind, params: Mapping[str, Any]) -> Iterator[BadField]:
-    """Names that are misspelled, and those that are not part of this kind's request."""
-    shape = SHAPES[kind]
-    spelled = {_folded(name): name for name in (*shape.not_part, *shape.fields)}
-    for name in sorted(params.keys() - spelled.values()):
-        if known := spelled.get(_folded(name)):
-            yield BadField(name, f"Unknown field {name}. Do you mean {known}?")
-    for name in sorted(params.keys() & shape.not_part.keys()):
-        words = f"{name} is not part of the params of kind {kind}."
-        yield BadField(name, f"{words} {shape.not_part[name]}")
-
-
-def _folded(name: str) -> str:
-    """A name without what other spellings change: avatarId, AVATAR_ID."""
-    return name.lower().replace("_", "").replace("-", "")
-
-
 def needs_prompt(kind: Kind, params: Mapping[str, Any]) -> bool:
-    """True if the prompt is required: no other source is given."""
+    """Whether the prompt is required because no other source is given."""
     others = {name for source in SHAPES[kind].sources for name in source} - {"prompt"}
     return not params.keys() & others
 
 
 def body(kind: str, model: str, prompt: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What is sent, but for `mode`. Raises `BadField` where the row cannot be sent."""
+    """The request body without `mode`. Raises `BadField` if the row cannot be sent."""
     if kind not in SHAPES:
         raise BadField("kind", f"{kind} is not known to this release.")
     kind = Kind(kind)
@@ -306,8 +287,25 @@ def body(kind: str, model: str, prompt: str, params: Mapping[str, Any]) -> dict[
     return {**rest, "input": source}
 
 
+def _misnamed(kind: Kind, params: Mapping[str, Any]) -> Iterator[BadField]:
+    """An error for each misspelled name and each name excluded from this kind's request."""
+    shape = SHAPES[kind]
+    spelled = {_folded(name): name for name in (*shape.not_part, *shape.fields)}
+    for name in sorted(params.keys() - spelled.values()):
+        if meant := spelled.get(_folded(name)):
+            yield BadField(name, f"Unknown field {name}. Do you mean {meant}?")
+    for name in sorted(params.keys() & shape.not_part.keys()):
+        words = f"{name} is not part of the params of kind {kind}."
+        yield BadField(name, f"{words} {shape.not_part[name]}")
+
+
+def _folded(name: str) -> str:
+    """A name without case and separators, so that avatarId and AVATAR_ID are equal."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
 def _source(prompt: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What an avatar is made from: a prompt, a photo or props; exactly one of them."""
+    """The `input` of an avatar: exactly one of a prompt, a photo or props. Raises `BadField`."""
     props = [name for name in PROPS if name in fields]
     if missing := [name for name in PROPS if props and name not in fields]:
         raise BadField(missing[0], f"Ethnicity, sex and age go together: {missing[0]} is missing.")
@@ -333,6 +331,7 @@ def _source(prompt: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _speakable(script: str) -> None:
+    """Raises `BadField` if the script is too long for a clip."""
     words = len(script.split())
     seconds = round(words / WORDS_PER_SECOND)
     if words > round(LONGEST_SECONDS * WORDS_PER_SECOND):
@@ -345,12 +344,12 @@ def _speakable(script: str) -> None:
 
 
 def canonical(value: Any) -> str:
-    """JSON text that is equal for equal values, regardless of the database they come from."""
+    """JSON text that is equal for equal values, no matter which database they come from."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:
-    """PostgreSQL gives 1e2 back as 100, and JSON makes no difference between them."""
+    """The value with whole floats as integers: PostgreSQL returns 1e2 as 100, its equal in JSON."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):

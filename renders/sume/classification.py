@@ -1,4 +1,4 @@
-"""What a reply that is no success means: a closed table, in one place."""
+"""The meaning of every unsuccessful reply, as one closed table of error types."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from renders.exceptions import (
 )
 from renders.sume.replies import SumeFault
 
-# How a refusal of the key says that it came before with another body; in words, and codes, seen at
-# APIs of this kind and in the IETF's draft of the header.
+# Words and codes in a refusal for a key that was used before with another body. Source: similar
+# APIs, and the IETF's draft of the header.
 OTHER_BODY = (
     "mismatch",
     "conflict",
@@ -31,7 +31,7 @@ OTHER_BODY = (
     "another request body",
     "with another request",
 )
-# How it says that the first request with this key is still at work.
+# Words in a refusal while the first request with this key is still running.
 UNDER_WAY = (
     "in_progress",
     "in progress",
@@ -46,17 +46,17 @@ UNDER_WAY = (
     "concurrent",
     "still",
 )
-# How it says that the header itself is wrong: nothing is known under it.
+# Words in a refusal of a malformed header: then no request is stored under the key.
 MALFORMED = ("invalid", "format", "missing", "required", "must be a", "too long", "character")
 
 
 def classify(
     status: int, fault: SumeFault, retry_after: float | None, *, readable: bool = True
 ) -> SumeError:
-    """What a reply that is no success means. What is not known here is *unknown outcome*.
+    """The error for an unsuccessful reply; anything not listed here is *unknown outcome*.
 
-    `retry_after` in seconds. A reply that is not `readable` (no JSON object) is not Sume's own
-    word: a proxy in between can answer so with any status, and nothing fails for it.
+    `retry_after` is in seconds. A reply that is not `readable` (no JSON object) may come from a
+    proxy with any status, so it never counts as Sume's refusal.
     Source: the table of replies in Sume's API notes.
     """
     message = fault.message or f"Sume answered with HTTP status {status}."
@@ -73,7 +73,7 @@ def classify(
     elif of_key := _about_key(status, fault):
         kind = of_key
     elif status == 409 and not refused:
-        kind = OutcomeUnknown  # the first request with this key may still be at work
+        kind = OutcomeUnknown  # the first request with this key may still be running
     elif refused or (400 <= status < 500 and status not in {408, 425}):
         kind = Rejected
     return kind(
@@ -86,9 +86,9 @@ def classify(
 
 
 def _about_key(status: int, fault: SumeFault) -> type[SumeError] | None:
-    """What a refusal of the key means; None where it is about something else.
+    """The error for a refusal of the idempotency key; None if it is about something else.
 
-    What is not understood is never taken for a free failure: Sume has seen this key before.
+    An unclear refusal never counts as a free failure, since Sume has seen this key before.
     """
     if status not in {400, 409, 422}:
         return None
@@ -96,7 +96,7 @@ def _about_key(status: int, fault: SumeFault) -> type[SumeError] | None:
     if "idempoten" not in f"{code} {words}":
         other = status == 409 and any(word in code for word in ("mismatch", "different", "reuse"))
         return KeyTaken if other else None
-    for text in (code, words):  # the code is the clearer word
+    for text in (code, words):  # the code is clearer than the message
         if any(word in text for word in OTHER_BODY):
             return KeyTaken
         if any(word in text for word in UNDER_WAY):
@@ -107,7 +107,7 @@ def _about_key(status: int, fault: SumeFault) -> type[SumeError] | None:
 
 
 def about(error: SumeError) -> dict[str, Any]:
-    """What names an error, to give to another one."""
+    """The identifying fields of an error, as arguments for another one."""
     return {
         "code": error.code,
         "status": error.status,

@@ -1,9 +1,7 @@
-"""HTTP to Sume. Knows nothing of models or settings; nothing else imports `requests`.
+"""The HTTP client for Sume's API: independent of models and settings, the only use of `requests`.
 
-Writes go through `requests`; reads, of which there are many, over `renders.sume.http`.
-
-The facts about the API (paths, headers, what each status means) are those of Sume's public
-clients and documents.
+Writes use `requests`. Reads are far more frequent and use `renders.sume.http`. Paths, headers and
+the meaning of each status come from Sume's public clients and documents.
 """
 
 import json
@@ -39,15 +37,15 @@ from renders.sume.timing import parse_date, parse_retry_after
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 USER_AGENT = "renders (Django)"
-# Codes of a 409 to a cancel that say nothing about the job: a proxy's, or of the request itself.
+# Codes of a 409 to a cancel that concern a proxy or the request itself, not the job.
 STILL_AT_WORK = ("http_409", "idempotency", "in_progress")
-# Told of each request: what it was, its seconds, and Sume's id of it.
+# Called after each request with its name, its duration in seconds, and Sume's request id.
 OnReply = Callable[[str, float, str], None]
 
 
 @dataclass(frozen=True)
 class _Reply:
-    """A reply; its content, which can hold signatures, stays out of tracebacks."""
+    """A reply. Its `repr`, which tracebacks show, omits the content: that can hold signatures."""
 
     status: int
     retry_after: float | None
@@ -57,7 +55,7 @@ class _Reply:
 
 
 class _Adapter(HTTPAdapter):
-    """Keeps the deadline of each request."""
+    """An adapter whose connections keep the deadline of each request."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
@@ -65,7 +63,7 @@ class _Adapter(HTTPAdapter):
 
 
 class _Session(requests.Session):
-    """Follows nothing and obeys no environment: who is asked is who was named."""
+    """A session without redirects and environment variables: only the named host is asked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,21 +72,21 @@ class _Session(requests.Session):
         self.mount("https://", _Adapter(pool_maxsize=1))
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """None: even unfollowed, `requests` would read and parse where a redirect leads."""
+        """None: otherwise `requests` reads and parses the target even of an unfollowed redirect."""
         return
 
 
 class SumeClient:
-    """One API key at one place. Safe to share between threads and across a fork.
+    """A client for one API key and one base URL, safe to share between threads and across a fork.
 
     `timeout` is the overall deadline of one request in seconds; connecting may take a third of
-    it. `pool_size` is how many connections for reads a process keeps alive. `on_reply` is told
-    after each request what it was, how many seconds it took and Sume's id of it ("" without a
+    it. `pool_size` is how many connections for reads a process keeps alive. `on_reply` is called
+    after each request with its name, its duration in seconds and Sume's request id ("" without a
     reply).
 
-    Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `Unreachable` (it never
-    left), `BackOff` (everybody waits), `Paused` (key or account refused), `Rejected` (this request
-    never passes).
+    Every method raises `SumeError`: `OutcomeUnknown` (no clear answer), `Unreachable` (the request
+    never left), `BackOff` (all workers wait), `Paused` (key or account refused), `Rejected` (this
+    request never succeeds).
     """
 
     def __init__(
@@ -118,23 +116,23 @@ class SumeClient:
     def submit(self, path: str, body: str, idempotency_key: str) -> replies.Accepted:
         """POST `body` (JSON text, sent byte for byte) to `path`, for instance /v1/images.
 
-        A conflict that names the job which Sume has for this very request is an answer, too.
+        A conflict (409) that names the job of this very request counts as accepted, too.
         """
         reply = self._exchange("submit", path, body, idempotency_key)
         try:
             payload = _payload(reply)
         except OutcomeUnknown:
-            known = replies.read_named_job(reply.payload) if reply.status == 409 else None
-            if known is None:
+            named = replies.read_named_job(reply.payload) if reply.status == 409 else None
+            if named is None:
                 raise
-            return known
+            return named
         accepted = replies.read_accepted(payload)
         if accepted is None:
             raise OutcomeUnknown("Sume's reply names no job.", code="unreadable_reply")
         return accepted
 
     def status(self, job_id: str) -> replies.JobStatus:
-        """GET the job's status. Raises `NotFound` too."""
+        """GET the job's status. Also raises `NotFound`."""
         payload = self._about("status", job_id, "/status")
         status = replies.read_status(payload)
         if status is None:
@@ -142,7 +140,7 @@ class SumeClient:
         return status
 
     def result(self, job_id: str) -> replies.JobResult:
-        """GET the finished job's artifacts. Raises `NotReady` for 404 and 409 too."""
+        """GET the finished job's artifacts. Raises `NotReady` for 404, 409 and a missing result."""
         try:
             result = replies.read_result(self._about("result", job_id, "/result"))
         except SumeError as error:
@@ -154,17 +152,17 @@ class SumeClient:
         return result
 
     def record_fault(self, job_id: str) -> replies.SumeFault:
-        """GET the job record and return why it failed. Raises `NotFound` too."""
+        """GET the job record and return why the job failed. Also raises `NotFound`."""
         return replies.read_record_fault(self._about("record", job_id))
 
     def cancel(self, job_id: str, idempotency_key: str) -> None:
-        """Ask Sume to cancel; returns if it did.
+        """POST a cancel; returns if Sume accepted it.
 
-        Raises `Rejected` with Sume's code if it is too late, `NotFound` too.
+        Raises `Rejected` with Sume's code if it is too late. Also raises `NotFound`.
         """
         try:
             payload = self._about("cancel", job_id, "/cancel", "{}", idempotency_key)
-        except KeyTaken as error:  # of a cancel, there is but one body
+        except KeyTaken as error:  # every cancel has the same body
             raise OutcomeUnknown(str(error), **about(error)) from None
         except OutcomeUnknown as error:
             if error.status != 409 or any(word in error.code for word in STILL_AT_WORK):
@@ -174,7 +172,7 @@ class SumeClient:
             raise Rejected("Sume did not cancel it.", code="not_canceled")
 
     def ready_avatars(self, limit: int) -> list[str]:
-        """GET the handles of up to `limit` avatars that can be used."""
+        """GET the handles of up to `limit` avatars that are ready for use."""
         path = f"/v1/avatars?status=ready&limit={limit}"
         handles = replies.read_ready_avatars(_payload(self._exchange("avatars", path)))
         if handles is None:
@@ -189,12 +187,13 @@ class SumeClient:
         return jobs[:limit]
 
     def balance(self) -> replies.Balance:
-        """GET what is left to spend: free, and tells whether the key is taken."""
+        """GET the balance: a free read that also shows whether the key is accepted."""
         reply = self._exchange("balance", "/v1/balance")
         return replies.Balance(replies.read_balance(_payload(reply)), reply.date)
 
     @staticmethod
     def _job(job_id: str, what: str = "") -> str:
+        """The path of a job, or of what belongs to it."""
         return f"/v1/jobs/{quote(job_id, safe='')}{what}"
 
     @property
@@ -217,9 +216,9 @@ class SumeClient:
     def _exchange(
         self, what: str, path: str, body: str | None = None, idempotency_key: str | None = None
     ) -> _Reply:
-        """Send one request, a POST with a body; `on_reply` is told of it as `what`.
+        """Send one request, a POST if it has a body; `what` names it for `on_reply`.
 
-        Raises `SumeError` where there is no reply.
+        Raises `SumeError` without a reply.
         """
         if not (self._api_key.isascii() and self._api_key.isprintable() and self._api_key):
             raise Paused(
@@ -238,7 +237,7 @@ class SumeClient:
         return reply
 
     def _get(self, path: str) -> _Reply | str:
-        """The reply, or the kind of error: its text can hold the URL, its chain the headers."""
+        """The reply, or only the error's type: its text can hold the URL, its chain the headers."""
         try:
             with (
                 deadline(self.timeout),
@@ -249,7 +248,7 @@ class SumeClient:
             return type(error).__name__
 
     def _post(self, path: str, body: str, idempotency_key: str) -> _Reply | str:
-        """As `_get`; `body` goes out byte for byte."""
+        """As `_get`; `body` is sent byte for byte."""
         try:
             with (
                 deadline(self.timeout),
@@ -271,7 +270,7 @@ class SumeClient:
 
 
 def _payload(reply: _Reply) -> Any:
-    """The JSON of a 2xx reply. Raises `SumeError` for any other."""
+    """The JSON of a 2xx reply. Raises `SumeError` for any other reply."""
     if 200 <= reply.status < 300:
         if reply.payload is None:
             raise OutcomeUnknown("Sume's reply is no JSON.", code="unreadable_reply")
@@ -284,18 +283,8 @@ def _payload(reply: _Reply) -> Any:
     )
 
 
-def _read(response: BaseHTTPResponse) -> bytes:
-    """The whole body, or an error where it is endless."""
-    content = bytearray()
-    while chunk := response.read1(65_536, decode_content=True):
-        content += chunk
-        if len(content) > MAX_REPLY_BYTES:
-            raise HTTPError("The reply is too long.")
-    return bytes(content)
-
-
 def _reply(response: BaseHTTPResponse, key: str) -> _Reply:
-    """What is read of a response, without the key in any text (before texts are cut short)."""
+    """The response as a reply; the API key is removed from all texts before they are shortened."""
     try:
         payload = json.loads(_read(response), object_hook=partial(without, key))
     except (ValueError, RecursionError):
@@ -303,9 +292,19 @@ def _reply(response: BaseHTTPResponse, key: str) -> _Reply:
     except (HTTPError, OSError):
         if response.status < 400:
             raise
-        payload = None  # too long, or without an end: an error is judged by its head
+        payload = None  # too long or unfinished: an error is classified by its head
     request_id = without(key, response.headers.get("x-sume-request-id", ""))
     date = parse_date(response.headers.get("Date"))
-    # A time to come back at is one of Sume's clock, which may be off.
+    # A date in `Retry-After` is by Sume's clock, which may be off, so `Date` is the reference.
     retry_after = parse_retry_after(response.headers.get("Retry-After"), date or datetime.now(UTC))
     return _Reply(response.status, retry_after, request_id, payload, date)
+
+
+def _read(response: BaseHTTPResponse) -> bytes:
+    """The whole body. Raises `HTTPError` if it is too long."""
+    content = bytearray()
+    while chunk := response.read1(65_536, decode_content=True):
+        content += chunk
+        if len(content) > MAX_REPLY_BYTES:
+            raise HTTPError("The reply is too long.")
+    return bytes(content)

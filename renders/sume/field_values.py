@@ -1,6 +1,6 @@
-"""How the value of a kind's own field is read, and the same said as a JSON schema. Pure.
+"""Readers for the values of a kind's own fields, each with the same rule as a JSON schema. Pure.
 
-Each reader returns the value as it is sent and raises `ValueError` that says what is needed.
+Each reader returns the value as it is sent, and raises `ValueError` with what is needed.
 """
 
 import re
@@ -24,7 +24,7 @@ LONGEST_TITLE = 200
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """A reader of one of these words."""
+    """A reader that accepts one of these words."""
 
     def read(value: Any) -> str:
         if value not in choices:
@@ -36,14 +36,14 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 def handle(value: Any) -> str:
     """An avatar's handle, without its @."""
-    found = value.strip().removeprefix("@") if isinstance(value, str) else ""
-    if not HANDLE.fullmatch(found):
+    name = value.strip().removeprefix("@") if isinstance(value, str) else ""
+    if not HANDLE.fullmatch(name):
         raise ValueError("The avatar's handle is needed: one word, with or without @.")
-    return found
+    return name
 
 
 def address(value: Any) -> str:
-    """An address that Sume can fetch."""
+    """A URL that Sume can fetch."""
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > LONGEST_ADDRESS or not ADDRESS.fullmatch(text):
         raise ValueError("A public address is needed: https://…")
@@ -60,14 +60,14 @@ def age(value: Any) -> int:
 
 
 def ratio(value: Any) -> str:
-    """Width to height."""
+    """Width to height, for instance 9:16."""
     if not isinstance(value, str) or not RATIO.fullmatch(value.strip()):
         raise ValueError("Width to height is needed, for instance 9:16.")
     return value.strip()
 
 
 def title(value: Any) -> str:
-    """A short text."""
+    """A text of limited length that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TITLE:
         raise ValueError(f"A text of at most {LONGEST_TITLE} characters is needed.")
     return value.strip()

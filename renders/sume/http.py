@@ -1,13 +1,11 @@
-"""Connections whose every read ends by the deadline of the request, head and body alike.
+"""HTTP connections with one deadline per request, and a pool of them for reads.
 
-A socket's own time-out starts again with each byte, so a reply that trickles in never meets it.
-They also know whether anything of the request was sent: what never left is not in doubt.
+A socket's own time-out starts again with each byte, so a reply that trickles in never meets it;
+here every read of head and body ends by the deadline. The connections also note whether anything
+of the request was sent: a request that never left is not an unknown outcome.
 
-
-Kept connections to one server for GETs, shared by all threads of a process.
-
-Straight on urllib3, which `requests` stands on too: without its ceremony (cookies, hooks,
-sessions, environment) a read costs less than half of the processor's time.
+Reads use urllib3 directly. Without the work that `requests` adds on top of it (cookies, hooks,
+sessions, environment), a read takes less than half of the CPU time.
 """
 
 import http.client
@@ -32,7 +30,7 @@ _local = threading.local()
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Let all reading in this thread end in `seconds`."""
+    """End every read of this thread within `seconds`."""
     _local.at = time.monotonic() + seconds
     _local.sent = False
     try:
@@ -42,12 +40,12 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def was_sent() -> bool:
-    """Whether anything of this thread's last request may have left this machine."""
+    """Whether any part of this thread's last request may have left this machine."""
     return _local.sent
 
 
 def left() -> float:
-    """Seconds until the deadline; raises `TimeoutError` when it is over."""
+    """Seconds until the deadline. Raises `TimeoutError` once it has passed."""
     seconds = _local.at - time.monotonic()
     if seconds <= 0:
         raise TimeoutError("The reply takes too long.")
@@ -55,7 +53,7 @@ def left() -> float:
 
 
 class _Reader(io.RawIOBase):
-    """Reads a socket until the deadline; raises `TimeoutError` then."""
+    """A socket's stream that raises `TimeoutError` at the deadline."""
 
     def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
         self._sock = sock
@@ -74,16 +72,20 @@ class _Reader(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
+    """A response read through `_Reader`, so that each read keeps the deadline."""
+
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
 
 
 class _Timed(HTTPConnection):
+    """A connection that keeps the deadline and notes when a request begins to leave."""
+
     response_class = _Response
 
     def send(self, data: Any) -> None:
-        """Note that from here on the request may arrive; until then, it did not leave."""
+        """Note that the request may arrive from here on: before, nothing of it has left."""
         if self.sock is None:
             self.connect()
         _local.sent = True
@@ -91,11 +93,11 @@ class _Timed(HTTPConnection):
 
 
 class TimedHTTPConnection(_Timed):
-    """Over http, each reply by the deadline."""
+    """A connection over http that keeps the deadline."""
 
 
 class TimedHTTPSConnection(_Timed, HTTPSConnection):
-    """Over https, each reply by the deadline."""
+    """A connection over https that keeps the deadline."""
 
 
 class _HTTPPool(HTTPConnectionPool):
@@ -110,10 +112,11 @@ POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
 
 
 class Connections:
-    """GETs below one address, each on a connection that is kept for the next.
+    """A connection pool for GETs below one URL, shared by all threads of a process.
 
-    `size` is how many are kept; more are opened where more read at once. Follows no redirect,
-    tries nothing again, obeys no environment. Safe to share between threads and over a fork.
+    `size` is how many connections are kept; more are opened if more threads read at once.
+    Redirects are not followed, nothing is retried and environment variables are ignored. Safe to
+    share between threads and across a fork.
     """
 
     def __init__(self, base_url: str, size: int) -> None:
@@ -126,9 +129,9 @@ class Connections:
     def get(
         self, path: str, headers: Mapping[str, str], timeout: float
     ) -> Iterator[BaseHTTPResponse]:
-        """The head of the reply, its body still to be read; connecting may take a third.
+        """Yield the reply with its head read and its body unread; connecting may take a third.
 
-        Raises `urllib3.exceptions.HTTPError`, `OSError`; `ValueError` for an address that is none.
+        Raises `urllib3.exceptions.HTTPError`, `OSError`, and `ValueError` for an invalid URL.
         """
         pool, prefix = self._pool()
         response = pool.urlopen(
@@ -145,16 +148,16 @@ class Connections:
             yield response
             whole = True
         finally:
-            # What was not read to its end must not be taken for the next reply.
+            # The rest of an unfinished reply must not be read as the next reply.
             if not whole:
                 response.close()
             response.release_conn()
 
     def _pool(self) -> tuple[HTTPConnectionPool, str]:
-        """One for each process: sockets shared over a fork mix up replies. And the path's start."""
+        """This process's pool and the path's prefix: sockets shared by a fork mix up replies."""
         made, own = self._made, os.getpid()
         if made is None or made[0] != own:
-            if self._making[0] != own:  # a lock that another process's thread held stays locked
+            if self._making[0] != own:  # a lock held by a thread of the parent stays locked
                 self._making = own, threading.Lock()
             with self._making[1]:
                 made = self._made
@@ -168,7 +171,7 @@ class Connections:
             raise ValueError("No http or https address.")
         safe: dict[str, Any] = {}
         if parts.scheme == "https":
-            # One for all connections: to read whom to trust takes longer than a handshake.
+            # One for all connections: loading the certificates takes longer than a handshake.
             context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED)
             context.load_verify_locations(certifi.where())
             safe = {"ssl_context": context}

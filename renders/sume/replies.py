@@ -1,7 +1,7 @@
-"""Sume's JSON → our dataclasses, Sume's words → ours. No I/O.
+"""Parsers from Sume's JSON to our dataclasses, and from Sume's words to ours. No I/O.
 
-Source of every fact: the public Sume API as written down in the project's API notes. Lenient:
-with or without the `data` envelope, unknown fields ignored, odd values read as missing.
+They are lenient: the `data` envelope is optional, unknown fields are ignored, and invalid values
+count as missing. Source of every fact: the public Sume API, as in the project's API notes.
 """
 
 import math
@@ -15,7 +15,7 @@ from renders.redaction import Link, unsigned
 from renders.states import Status
 from renders.sume.timing import parse_delay
 
-# Sume's word for a job's state → ours, where it ends the job. Any other word does not.
+# Sume's words for a terminal state → ours. Any other word does not end the job.
 ENDINGS = {
     "completed": Status.COMPLETED,
     "complete": Status.COMPLETED,
@@ -30,15 +30,15 @@ ENDINGS = {
 }
 RUNNING = frozenset({"queued", "processing", "running", "pending"})
 MAX_TEXT = 2_000
-# Under which names the balance may stand, and in which objects inside the reply's data: the reply
-# is not documented in full.
+# Possible names of the balance, and of the objects in the reply's data that may hold it: the reply
+# is not fully documented.
 BALANCES = ("available_usd_micros", "balance_usd_micros", "remaining_usd_micros", "usd_micros")
 BALANCE_PLACES = ("balance", "account", "workspace")
 
 
 @dataclass(frozen=True)
 class SumeFault:
-    """Why Sume refused a request or ended a job: its code, and words for people."""
+    """Why Sume refused a request or ended a job: Sume's code, and a message for people."""
 
     code: str = ""
     message: str = ""
@@ -48,7 +48,7 @@ class SumeFault:
 
 @dataclass(frozen=True)
 class Accepted:
-    """Reply to a submit. `next_poll_after` in seconds, None where none was named."""
+    """Reply to a submit. `next_poll_after` is in seconds, or None if Sume gave none."""
 
     job_id: str
     sume_status: str
@@ -56,16 +56,16 @@ class Accepted:
     next_poll_after: float | None
     queue_capacity_remaining: int | None
     adopted: bool = False
-    """A conflict named the job: Sume had it for this key."""
+    """A conflict named the job: Sume already had it for this key."""
 
 
 @dataclass(frozen=True)
 class JobStatus:
     """Reply to a status read.
 
-    `ending` is our status if the job has ended, else None; `result_ready` matters for a
-    completed job only; `cost_usd_micros` in millionths of a dollar, `captured` if Sume has taken
-    it for good, however the job ended.
+    `ending` is our status if the job has ended, else None. `result_ready` matters only for a
+    completed job. `cost_usd_micros` is in millionths of a dollar; `captured` if Sume has finally
+    charged it, even if the job failed.
     """
 
     sume_status: str
@@ -87,7 +87,7 @@ class JobResult:
 
 @dataclass(frozen=True)
 class Balance:
-    """What is left to spend, in millionths of a dollar, and the time by Sume's clock; or None."""
+    """The balance in millionths of a dollar, and the time by Sume's clock; each None if missing."""
 
     usd_micros: int | None
     at: datetime | None
@@ -95,7 +95,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class ListedJob:
-    """One job in Sume's list. What Sume leaves out is ""; `created_at` is in Sume's own words."""
+    """One job in Sume's list. A missing field is ""; `created_at` is Sume's own text."""
 
     id: str
     type: str
@@ -104,7 +104,7 @@ class ListedJob:
 
 
 def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
-    """Text that any database holds: no NUL, no half surrogate pairs, not endless."""
+    """Text that any database can store: no NUL, no lone surrogates, limited length."""
     if not isinstance(value, str):
         return ""
     printable = "".join(c if c in "\n\t" or c >= " " else "\ufffd" for c in value[:longest])
@@ -112,10 +112,10 @@ def clean_text(value: Any, longest: int = MAX_TEXT) -> str:
 
 
 def read_accepted(payload: Any) -> Accepted | None:
-    """Read the reply to a submit; None where it holds no job id."""
+    """Parse the reply to a submit; None if it has no job id."""
     data = _data(payload)
     if data.get("error"):
-        return None  # the request id beside an error is no job
+        return None  # a request id beside an error names no job
     job = _object(data.get("job"))
     job_id = _first_text(job.get("id"), data.get("request_id"), data.get("job_id"), data.get("id"))
     if not job_id:
@@ -131,9 +131,9 @@ def read_accepted(payload: Any) -> Accepted | None:
 
 
 def read_named_job(payload: Any) -> Accepted | None:
-    """Read the job that a conflict (409) names as the one of this key; None where it names none.
+    """Parse the job that a conflict (409) names for this key; None if it names none.
 
-    Beside the error of a refused key, or as the reply to the first request had it.
+    It is in the details of a refused key's error, or in the shape of the first request's reply.
     """
     job = _object(_data(payload).get("job"))
     fault = read_error(payload)
@@ -146,18 +146,18 @@ def read_named_job(payload: Any) -> Accepted | None:
 
 
 def is_about(payload: Any, job_id: str) -> bool:
-    """Whether a reply is about this job, or names none."""
+    """Whether a reply names this job or no job at all."""
     data = _data(payload)
     job = _object(data.get("job"))
     named = [_first_text(value) for value in (data.get("job_id"), job.get("id"), job.get("job_id"))]
-    # Else these may be of the HTTP request, or of what the job makes.
+    # Without the prefix, these may name the HTTP request or an artifact.
     others = [_first_text(data.get("request_id")), _first_text(data.get("id"))]
     named += [name for name in others if name.startswith("job_")]
     return job_id in named or not any(named)
 
 
 def read_status(payload: Any) -> JobStatus | None:
-    """Read the reply to a status read; None where it says nothing about a job's state."""
+    """Parse the reply to a status read; None if it has no status."""
     data = _data(payload)
     job = _object(data.get("job"))
     word = _word(data.get("sume_status"), job.get("status"), data.get("status"))
@@ -167,7 +167,7 @@ def read_status(payload: Any) -> JobStatus | None:
     if data.get("terminal") is False:
         ending = None
     elif data.get("terminal") is True and ending is None and word not in RUNNING:
-        # A word we do not know, but Sume says that it is the last one.
+        # An unknown word, but Sume marks it as terminal.
         ending = Status.COMPLETED if data.get("result_ready") is True else Status.FAILED
     return JobStatus(
         sume_status=word,
@@ -181,7 +181,7 @@ def read_status(payload: Any) -> JobStatus | None:
 
 
 def read_result(payload: Any) -> JobResult | None:
-    """Read the reply to a result read; None where it holds no result."""
+    """Parse the reply to a result read; None if it has no result."""
     data = _data(payload)
     if "result" not in data and "artifacts" not in data:
         return None
@@ -202,7 +202,7 @@ def read_result(payload: Any) -> JobResult | None:
 
 
 def read_balance(payload: Any) -> int | None:
-    """What is left to spend, in millionths of a dollar, below 0 if owed; None if not told."""
+    """The balance in millionths of a dollar, below 0 if owed; None if it is missing."""
     data = _data(payload)
     for place in (data, *(_object(data.get(name)) for name in BALANCE_PLACES)):
         for name in BALANCES:
@@ -213,13 +213,13 @@ def read_balance(payload: Any) -> int | None:
 
 
 def read_ready_avatars(payload: Any) -> list[str] | None:
-    """Read the handles of the avatars that can be used; None where the reply holds no list."""
+    """Parse the handles of the avatars that are ready; None if the reply has no list."""
     listed = _data(payload).get("avatars")
     if not isinstance(listed, list):
         return None
     handles = []
     for avatar in map(_object, listed):
-        # Its place in line may be told as `status`, beside whether it can be used.
+        # `status` may be the place in a queue, with `resource_status` beside it.
         word = _word(avatar.get("resource_status"), avatar.get("status"))
         handle = _first_text(avatar.get("handle"), longest=101).removeprefix("@")
         if handle and word == "ready":
@@ -228,20 +228,20 @@ def read_ready_avatars(payload: Any) -> list[str] | None:
 
 
 def read_canceled(payload: Any) -> bool | None:
-    """Whether the reply to a cancel says that it was done; None where it does not say."""
+    """Whether the reply to a cancel says that the job was canceled; None if it does not say."""
     canceled = _data(payload).get("canceled")
     return canceled if isinstance(canceled, bool) else None
 
 
 def read_record_fault(payload: Any) -> SumeFault:
-    """Read why a job failed from its record."""
+    """Parse why a job failed from its record."""
     data = _data(payload)
     job = _object(data.get("job")) or data
     return _fault(_object(job.get("error")))
 
 
 def read_jobs(payload: Any) -> list[ListedJob] | None:
-    """Read a list of jobs, without entries that name no id; None if the reply holds no list."""
+    """Parse a list of jobs, without entries that have no id; None if the reply has no list."""
     data = payload.get("data", payload) if isinstance(payload, dict) else payload
     entries = data.get("jobs") if isinstance(data, dict) else data
     if not isinstance(entries, list):
@@ -255,13 +255,13 @@ def read_jobs(payload: Any) -> list[ListedJob] | None:
 
 
 def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
-    """Read the error envelope of a refused request; empty fields where there is none."""
+    """Parse the error of a refused request; fields that are missing are empty."""
     body = _object(payload)
     error = body.get("error")
     text = error if isinstance(error, str) else ""
-    if not error:  # a problem document (RFC 9457), of something in between
-        known = (clean_text(body.get(name)) for name in ("title", "detail"))
-        text = " ".join(word for word in known if word)
+    if not error:  # a problem document (RFC 9457) from a proxy
+        texts = (clean_text(body.get(name)) for name in ("title", "detail"))
+        text = " ".join(word for word in texts if word)
     fault = _fault(_object(error), text=text)
     request_id = fault.request_id or _first_text(
         body.get("request_id"), header_request_id, longest=100
@@ -270,8 +270,9 @@ def read_error(payload: Any, header_request_id: str | None = None) -> SumeFault:
 
 
 def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
+    """An error object as a fault; `text` is the message if the object has none."""
     if not error and not text:
-        return SumeFault()  # nearly every read
+        return SumeFault()  # the usual case: nearly every read has no error
     details = _object(error.get("details")).get("errors")
     listed = [_object(item) for item in details] if isinstance(details, list) else []
     parts = [_first_text(error.get("public_reason"), error.get("message"), text, longest=MAX_TEXT)]
@@ -290,6 +291,7 @@ def _fault(error: Mapping[str, Any], text: str = "") -> SumeFault:
 
 
 def _cost(data: Mapping[str, Any]) -> int | None:
+    """The cost in millionths of a dollar; None if the reply has no valid one."""
     for usage in _usages(data):
         amount = _whole(usage.get("billable_amount_usd_micros"))
         if amount is not None and amount >= 0:
@@ -298,43 +300,47 @@ def _cost(data: Mapping[str, Any]) -> int | None:
 
 
 def _usages(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a reply says of the money, at each of the places where it may stand."""
+    """The `usage` objects of a reply, from each place that may hold one."""
     places = (data, _object(data.get("job")), _object(data.get("result")))
     return [_object(place.get("usage")) for place in places]
 
 
 def _capacity(value: Any) -> int | None:
+    """A free capacity, zero or more; None for anything else."""
     number = _whole(value)
     return None if number is None or number < 0 else number
 
 
 def _data(payload: Any) -> Mapping[str, Any]:
+    """The content of a reply, with or without the `data` envelope."""
     body = _object(payload)
     inner = body.get("data")
     return inner if isinstance(inner, dict) else body
 
 
 def _object(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object; otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def _first_text(*values: Any, longest: int = 200) -> str:
+    """The first of these values that is text and not empty; empty if there is none."""
     return next((text for text in (clean_text(value, longest) for value in values) if text), "")
 
 
 def _word(*values: Any) -> str:
-    """Sume's word in small letters; these can be more than the capitals were."""
+    """Sume's word in lower case, cut again because lower case can be longer."""
     return _first_text(*values, longest=50).lower()[:50]
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number, also where it is written as 90000.0, 9e4 or "90000"."""
+    """A whole number, also if it is written as 90000.0, 9e4 or "90000"; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     number = value
     if isinstance(number, str):
         with suppress(ValueError):
-            number = float(number)  # exact up to 2**53, some nine thousand million dollars
+            number = float(number)  # exact up to 2**53, about nine billion dollars
     if isinstance(number, float) and math.isfinite(number) and number.is_integer():
         number = int(number)
     return number if isinstance(number, int) and abs(number) < 2**63 else None

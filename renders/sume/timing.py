@@ -1,4 +1,4 @@
-"""When to act next. Pure functions: the clock is an argument, seconds are the unit."""
+"""Delays: when to act next. Pure functions in seconds; the present time is an argument."""
 
 import math
 import random
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def parse_delay(value: Any) -> float | None:
-    """Read a delay from a JSON reply: seconds, or None where the value names no time.
+    """Parse a delay in a JSON reply: seconds, or None if the value is not a delay.
 
-    A number, or text that holds one, is taken if it is finite and not negative. Everything
-    else (missing, boolean, NaN, infinity, list, object) names no time.
+    A number, or text with a number, counts if it is finite and not negative. Everything else
+    (missing, boolean, NaN, infinity, list, object) is not a delay.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -24,14 +24,14 @@ def parse_delay(value: Any) -> float | None:
 
 
 def clamp(delay: float | None, *, default: float, shortest: float, longest: float) -> float:
-    """Turn what Sume asked for into a wait in seconds, never a tight loop, never too long."""
+    """The wait in seconds for the delay that Sume asked for, within bounds: never a tight loop."""
     return max(shortest, min(longest, default if delay is None else delay))
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """Read a `Retry-After` header, seconds or an HTTP date (RFC 9110, 10.2.3).
+    """Parse a `Retry-After` header, seconds or an HTTP date (RFC 9110, 10.2.3).
 
-    Returns seconds from `now`, zero or more, or None where it names no time.
+    Returns seconds from `now`, zero or more, or None if the header is neither.
     """
     if not value:
         return None
@@ -44,7 +44,7 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
 
 
 def parse_date(value: str | None) -> datetime | None:
-    """Read an HTTP date (RFC 9110, 5.6.7), as of the header `Date`; None where it is none."""
+    """Parse an HTTP date (RFC 9110, 5.6.7), as in the header `Date`; None if it is not one."""
     try:
         at = parsedate_to_datetime(value or "")
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -53,10 +53,10 @@ def parse_date(value: str | None) -> datetime | None:
 
 
 def back_off(failures: int, *, base: float, longest: float) -> float:
-    """Wait after the `failures`-th failure in a row (1 is the first), in seconds.
+    """The wait after the `failures`-th failure in a row (1 is the first), in seconds.
 
-    Doubles each time, with jitter: between half and the whole of the step, so that many
-    renders that failed together do not come back together.
+    It doubles each time, with jitter between half and the whole of the step, so that renders that
+    failed together are not retried together.
     """
     step = min(longest, base * 2.0 ** min(max(failures, 1) - 1, 30))
     return step * random.uniform(0.5, 1.0)  # noqa: S311 (jitter, no secret)

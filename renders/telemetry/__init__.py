@@ -1,1 +1,1 @@
-"""What is told about the work: log lines, counts, signs of life."""
+"""Observability: the context of log lines, request ids, metrics and heartbeats."""

@@ -1,8 +1,8 @@
-"""Signs that Celery's own processes give; `renders.tasks` brings them into each.
+"""Health signals of Celery's own processes; `renders.tasks` imports them into each.
 
-Beat notes in Redis that it sent the sweep: that tells a silent beat from a sweep that nobody takes.
-Only beat listens for that, and it never waits for the database. Workers tell the time when they are
-asked, since clocks that differ break the plan's minute.
+Beat records in Redis that it sent the sweep, which distinguishes a dead beat from a sweep that no
+worker takes. Only beat does this, and it never waits for the database. Workers report their time
+on request, since differing clocks break the quota per minute.
 """
 
 import logging
@@ -17,16 +17,17 @@ from renders.coordination.connections import REDIS_DOWN, redis_client, uses_redi
 logger = logging.getLogger(__name__)
 
 KEY = "sume:beat"
+COMMAND = "renders_clock"
 
 
 @beat_init.connect
 def listen(**kwargs: Any) -> None:
-    """From now on, each sweep that this process sends leaves a sign."""
+    """Record each sweep that this process sends from now on."""
     after_task_publish.connect(leave, sender=SWEEP_TASK)
 
 
 def leave(**kwargs: Any) -> None:
-    """Note the time, for as long as Redis keeps it; without Redis, say nothing."""
+    """Record the present time in Redis; without Redis, do nothing."""
     if uses_redis():
         try:
             redis_client().set(KEY, f"{time.time():.3f}")
@@ -34,17 +35,14 @@ def leave(**kwargs: Any) -> None:
             logger.warning("Redis unreachable (%s): no sign of beat.", type(error).__name__)
 
 
-COMMAND = "renders_clock"
-
-
 @worker_init.connect
 def register(**kwargs: Any) -> None:
-    """Add the command to those that workers answer to."""
-    from celery.worker.control import inspect_command  # only workers need what this brings
+    """Add `COMMAND` to the commands that workers answer."""
+    from celery.worker.control import inspect_command  # only workers need this import
 
     inspect_command(name=COMMAND, help="The time by this worker's clock.")(tell)
 
 
 def tell(state: Any) -> float:
-    """Unix seconds."""
+    """The worker's time in Unix seconds."""
     return time.time()

@@ -1,4 +1,4 @@
-"""What Django's error pages and mails may show.
+"""The filter of Django's error pages and mails: it hides URLs that can hold a password.
 
 Set `DEFAULT_EXCEPTION_REPORTER_FILTER = "renders.telemetry.error_filter.ErrorFilter"`.
 """
@@ -9,7 +9,7 @@ from django.views.debug import SafeExceptionReporterFilter
 
 
 class ErrorFilter(SafeExceptionReporterFilter):
-    """Hides, beside Django's own list, addresses that can hold a password."""
+    """Django's filter, extended by the settings of URLs that can hold a password."""
 
     hidden_settings = re.compile(
         SafeExceptionReporterFilter.hidden_settings.pattern

@@ -1,4 +1,4 @@
-"""Signs of life: who works without being asked says so in the database, now and then."""
+"""Heartbeats: processes that work by themselves record in the database that they are alive."""
 
 import logging
 import socket
@@ -12,14 +12,14 @@ from renders.models.outages import DATABASE_FAILS, in_words
 
 logger = logging.getLogger(__name__)
 
-# The names of what must go on.
+# The names of the heartbeats.
 SWEEP, POLLRENDERS, RUNRENDERS = "sweep", "pollrenders", "runrenders"
-# A loop writes its sign this often.
+# A loop writes its heartbeat this often.
 BEAT_SECONDS = 5.0
 
 
 def note(name: str) -> None:
-    """Say that this ran just now. Never raises for a database that does not take it."""
+    """Record that this ran just now. A database outage is only logged."""
     beat = Heartbeat(name=name, at=timezone.now(), stored_at=Now(), host=socket.gethostname()[:200])
     try:
         Heartbeat.objects.bulk_create(
@@ -33,14 +33,14 @@ def note(name: str) -> None:
 
 
 class Pulse:
-    """The sign of a loop, which calls `beat` as often as it likes."""
+    """The heartbeat of a loop, which may call `beat` as often as it likes."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._next_at = 0.0  # on the monotonic clock
 
     def beat(self) -> None:
-        """Write the sign if it is time."""
+        """Write the heartbeat if it is due."""
         if time.monotonic() >= self._next_at:
             self._next_at = time.monotonic() + BEAT_SECONDS
             note(self._name)

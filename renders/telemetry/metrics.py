@@ -1,10 +1,10 @@
-"""What is counted and measured over all processes: names, labels and their values, buckets.
+"""The app's metrics: their names, labels and buckets, and this process's counts.
 
-A label has no value but those named here (anything else is counted as `other`), so that no remote
-party decides how much is kept.
+A label has only the values listed here; anything else counts as `other`, so that no remote party
+decides how much is stored.
 
-The counts are this process's, until `renders.telemetry.store` hands them over. Counting neither
-waits nor fails, is safe from any thread, and starts with nothing in a process that is forked.
+Counts stay in this process until `renders.telemetry.store` hands them over. Counting never waits
+and never fails, is safe from any thread, and starts from zero in a forked process.
 """
 
 import os
@@ -18,6 +18,8 @@ from renders.conf import workspaces
 from renders.states import TERMINAL, Kind
 
 OTHER = "other"
+# In a histogram's keys: the sum of its values.
+SUM = "sum"
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,17 @@ class Meter:
     help: str
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_workspace: bool = False
-    """Whether it has the label `workspace` too, the first."""
+    """Whether it also has the label `workspace`, as the first one."""
     buckets: Sequence[float] = ()
     scale: int = 1
-    """What is kept are whole numbers: so many stand for one of the unit that is shown."""
+    """Whole numbers are stored: this many make one of the unit that is shown."""
 
     def known(self) -> dict[str, Sequence[str]]:
-        """All its labels, each with the values that it may have now."""
+        """All labels, each with its present values."""
         return {**({"workspace": workspaces.names()} if self.by_workspace else {}), **self.labels}
 
     def cells(self) -> list[tuple[str, ...]]:
-        """All combinations of the labels' values, `other` apart."""
+        """All combinations of the labels' values, without `other`."""
         return list(product(*self.known().values()))
 
 
@@ -132,10 +134,9 @@ HISTOGRAMS: dict[str, Meter] = {
 METERS = COUNTERS | HISTOGRAMS
 
 
-SUM = "sum"
-
-
 class _Counts:
+    """The counts of this process, by `key_of`."""
+
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.kept: dict[str, int] = {}
@@ -145,14 +146,14 @@ _counts = _Counts()
 
 
 def count(name: str, amount: int = 1, **labels: str) -> None:
-    """Add to a counter. The labels are all that it has, in any order."""
+    """Add to a counter. All of its labels are needed, in any order."""
     key = key_of(name, _values(COUNTERS[name], labels))
     with _counts.lock:
         _counts.kept[key] = _counts.kept.get(key, 0) + amount
 
 
 def observe(name: str, value: float, **labels: str) -> None:
-    """Add one value to a histogram; what is below zero (a clock put back) counts as zero."""
+    """Add one value to a histogram; a value below zero (a clock put back) counts as zero."""
     meter = HISTOGRAMS[name]
     values, value = _values(meter, labels), max(0.0, value)
     bucket = key_of(name, [*values, str(bisect_left(meter.buckets, value))])
@@ -164,33 +165,34 @@ def observe(name: str, value: float, **labels: str) -> None:
 
 
 def take() -> dict[str, int]:
-    """What was counted since the last time; it is the caller's now."""
+    """The counts since the last call, which are handed over to the caller."""
     with _counts.lock:
         taken, _counts.kept = _counts.kept, {}
     return taken
 
 
 def give_back(counts: Mapping[str, int]) -> None:
-    """Keep what could not be handed over. There are no more keys than there are meters' cells."""
+    """Add counts that could not be handed over. Their number is limited by the meters' cells."""
     with _counts.lock:
         for key, amount in counts.items():
             _counts.kept[key] = _counts.kept.get(key, 0) + amount
 
 
 def key_of(name: str, values: list[str]) -> str:
-    """Where it is kept."""
+    """The key of a count: the meter's name and the values of its labels."""
     return "|".join([name, *values])
 
 
 def _values(meter: Meter, labels: Mapping[str, str]) -> list[str]:
-    known = meter.known()
-    if labels.keys() != known.keys():
-        raise TypeError(f"Its labels are {list(known)}.")
-    return [labels[name] if labels[name] in values else OTHER for name, values in known.items()]
+    """The labels' values in the meter's order; an unlisted value is `other`."""
+    allowed = meter.known()
+    if labels.keys() != allowed.keys():
+        raise TypeError(f"Its labels are {list(allowed)}.")
+    return [labels[name] if labels[name] in values else OTHER for name, values in allowed.items()]
 
 
 def _forget() -> None:
-    """In a child: what its parent has counted, the parent hands over."""
+    """In a child process: start from zero, since the parent hands over its own counts."""
     global _counts
     _counts = _Counts()
 

@@ -1,4 +1,4 @@
-"""Each web request has an id: in the log, and in the answer, for whoever asks about it later."""
+"""An id for each web request, in its log lines and in the response, to find the lines later."""
 
 import re
 import uuid
@@ -10,12 +10,12 @@ from django.http.response import HttpResponseBase
 from renders.telemetry import log_context
 
 HEADER = "X-Request-ID"
-# What a proxy in front of this site gives is kept, if it looks like an id.
+# An id from a proxy in front of this site is kept if it matches.
 SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{7,99}")
 
 
 class RequestIds:
-    """Middleware: the request's own id, else a new one; `request.request_id`."""
+    """Middleware that sets `request.request_id`: the request's own id, else a new one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

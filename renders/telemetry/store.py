@@ -1,8 +1,8 @@
-"""The counts of all processes together: one hash in Redis, or a table where there is no Redis.
+"""The summed counts of all processes: one hash in Redis, or a table if there is no Redis.
 
-To hand over costs one command, or one statement. Where the store is away, the counts stay in
-their process and go with the next ones; nobody waits for that, and nothing is raised. What a
-store took without saying so (a time-out) is counted twice: figures for graphs, not for bills.
+Handing over costs one command or one statement. If the store is unreachable, the counts stay in
+their process and go with the next ones; nothing waits and nothing is raised. Counts that a store
+took before a time-out are counted twice: they are for graphs, not for bills.
 """
 
 import logging
@@ -20,9 +20,9 @@ from renders.telemetry import metrics
 logger = logging.getLogger(__name__)
 
 KEY = "sume:metrics"
-# Those who do many things in a second hand over once.
+# Busy processes hand over at most once in this time.
 SOON_SECONDS = 1.0
-# So long a store that is away is left alone.
+# A store that is unreachable is not asked again for this time.
 REST_SECONDS = 10.0
 STORE_AWAY = (*REDIS_DOWN, DatabaseError, InterfaceError)
 
@@ -33,13 +33,13 @@ return 1
 
 
 class _Times:
-    """When this process hands over next (monotonic clock)."""
+    """The next hand-over of this process (monotonic clock)."""
 
     soon_at = rests_until = 0.0
 
 
 def flush() -> bool:
-    """Hand over what this process has counted; whether nothing is left."""
+    """Hand over this process's counts; True if none are left."""
     if time.monotonic() < _Times.rests_until or not _may_write():
         return False
     if not (counts := metrics.take()):
@@ -53,32 +53,32 @@ def flush() -> bool:
     except STORE_AWAY as error:
         metrics.give_back(counts)
         _Times.rests_until = time.monotonic() + REST_SECONDS
-        # Whoever needs the store for more than this says so in the log.
+        # Only debug: code that needs Redis or the database for its work logs the outage itself.
         logger.debug("Counts wait in this process (%s).", type(error).__name__)
         return False
     return True
 
 
 def flush_soon() -> None:
-    """As `flush`, at most once in a second: for those who call it again and again."""
+    """As `flush`, but at most once a second: for frequent callers."""
     if time.monotonic() >= _Times.soon_at:
         _Times.soon_at = time.monotonic() + SOON_SECONDS
         flush()
 
 
 def totals() -> dict[str, int] | None:
-    """All that was ever handed over, by `counting.key_of`; None while the store is away."""
+    """All counts handed over so far, by `metrics.key_of`; None if the store is unreachable."""
     try:
         if not uses_redis():
             return Tally.objects.totals()
-        found: Mapping[bytes, bytes] = redis_client().hgetall(KEY)
+        counts: Mapping[bytes, bytes] = redis_client().hgetall(KEY)
     except STORE_AWAY:
         return None
-    return {key.decode(): int(value) for key, value in found.items()}
+    return {key.decode(): int(value) for key, value in counts.items()}
 
 
 def _may_write() -> bool:
-    """Not inside somebody's transaction: it would hold our rows until its end."""
+    """Whether the store may be written: in a transaction, the table's rows would stay locked."""
     return uses_redis() or not connection.in_atomic_block
 
 

@@ -1,7 +1,7 @@
-"""Transitions: every change of a render's state. No other room writes `status`.
+"""Transitions: every change of a render's state. No other package writes `status`.
 
-A transition is one conditional UPDATE on the state it starts from; it returns whether this caller
-won, and only the winner does what follows.
+A transition is one conditional UPDATE on the state that it starts from. It returns whether this
+caller won, and only the winner does what follows.
 """
 
 from renders.transitions.ending import (

@@ -1,10 +1,7 @@
-"""Transitions: every change of a render's state.
+"""Transitions that end a render, on request or by Sume's word, and those after its end.
 
-Those on the way to Sume are in `sending`, those of reads after which the job goes on in `reading`,
-those of media in `media_moves`.
-
-A transition is one conditional UPDATE on the state it starts from; it returns whether this
-caller won, and only the winner does what follows. No other module writes `status`.
+They also hold and release pending renders. Like every transition, each is one conditional UPDATE
+and returns whether this caller won.
 """
 
 from collections.abc import Iterable
@@ -22,7 +19,7 @@ from renders.transitions.moves import at_end, move, move_many, move_to_end
 
 CANCELED = (Status.CANCELED, "Canceled before it was sent to Sume; nothing was billed.")
 UNSENT = Q(outcome_unknown_at__isnull=True)
-# Of so many, one is free if others choose at the same time.
+# Candidates to look at, since other workers may take the first ones at the same time.
 CHOICE = 10
 
 
@@ -37,7 +34,10 @@ def end(
     message: str = "",
     cost: int | None = None,
 ) -> bool:
-    """submitted → completed, failed or canceled, as Sume says."""
+    """submitted → completed, failed or canceled, as Sume reported.
+
+    `sequence` is the `poll_count` before the read that learned of the end.
+    """
     return move_to_end(
         pk,
         [Status.SUBMITTED],
@@ -56,31 +56,22 @@ def end(
 
 
 def cancel_unsent(pk: UUID, now: datetime, *, asked: bool = False) -> bool:
-    """pending → canceled, where Sume certainly holds no job for it.
+    """pending → canceled, if Sume certainly holds no job for it.
 
-    `asked` is for a render whose cancel was requested before; it loses without one.
+    With `asked`, only if cancellation was requested before.
     """
     where = WITHDRAWN if asked else UNSENT
     return move(pk, [Status.PENDING], CANCELED, where=where, **_canceled(now))
 
 
 def cancel_unsent_many(pks: Iterable[UUID], now: datetime, *, asked: bool = False) -> list[UUID]:
-    """As `cancel_unsent`, for many."""
+    """As `cancel_unsent`, for many; returns the ids that this caller won."""
     where = WITHDRAWN if asked else UNSENT
     return move_many(pks, [Status.PENDING], CANCELED, where=where, **_canceled(now))
 
 
-def _canceled(now: datetime) -> dict[str, Any]:
-    status, message = CANCELED
-    return {
-        **at_end(now, status, code="canceled_before_submit", message=message),
-        "cost_usd_micros": 0,
-        "cancel_requested_at": Coalesce("cancel_requested_at", Value(now)),
-    }
-
-
 def request_cancel(pk: UUID, now: datetime) -> bool:
-    """Note that a person wants it canceled; Sume decides."""
+    """Record that a person wants the render canceled; Sume decides."""
     return move(
         pk,
         [Status.PENDING, Status.SUBMITTING, Status.SUBMITTED],
@@ -91,7 +82,7 @@ def request_cancel(pk: UUID, now: datetime) -> bool:
 
 
 def request_cancel_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
-    """As `request_cancel`, for many."""
+    """As `request_cancel`, for many; returns the ids that this caller won."""
     return move_many(
         pks,
         [Status.PENDING, Status.SUBMITTING, Status.SUBMITTED],
@@ -102,9 +93,10 @@ def request_cancel_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
 
 
 def hold_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
-    """Keep these pending ones from being sent until they are released.
+    """Hold pending renders, so that they are not sent until released.
 
-    Not where Sume may hold the job: the same key soon tells, and is worth nothing later.
+    Renders that Sume may hold are left out: resending with the same key settles the outcome now,
+    and Sume may forget the key later.
     """
     return move_many(
         pks,
@@ -116,7 +108,7 @@ def hold_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
 
 
 def unhold_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
-    """Let held ones be sent in their turn, with all the time that a new one has."""
+    """Release held renders: they are sent in their turn, with a new submit deadline."""
     return move_many(
         pks,
         [Status.PENDING],
@@ -128,7 +120,7 @@ def unhold_many(pks: Iterable[UUID], now: datetime) -> list[UUID]:
 
 
 def record_cancel_answer(pk: UUID, now: datetime, answer: str) -> bool:
-    """Note what Sume said to the request to cancel."""
+    """Record Sume's answer to the cancel request."""
     return move(
         pk,
         [Status.SUBMITTED],
@@ -139,12 +131,12 @@ def record_cancel_answer(pk: UUID, now: datetime, answer: str) -> bool:
 
 
 def store(pk: UUID, **found: Any) -> bool:
-    """Keep what was found about an ended render (result, cost, error), until it is handled."""
+    """Store a result, cost or error of an ended render, as long as it is not handled."""
     return move(pk, TERMINAL, None, where=Q(handled_at__isnull=True), **found)
 
 
 def postpone_finish(pk: UUID, failures: int, next_try_at: datetime, message: str) -> bool:
-    """Note that finishing failed; `failures` is the count known, as with a read."""
+    """Record that finishing failed; `failures` is the count before this try."""
     return move(
         pk,
         TERMINAL,
@@ -157,7 +149,7 @@ def postpone_finish(pk: UUID, failures: int, next_try_at: datetime, message: str
 
 
 def mark_handled(pk: UUID, now: datetime) -> bool:
-    """Result and signals are done; call inside the transaction that runs the receivers."""
+    """Mark result and signals as done; call it in the transaction that runs the receivers."""
     return move(
         pk,
         TERMINAL,
@@ -169,7 +161,10 @@ def mark_handled(pk: UUID, now: datetime) -> bool:
 
 
 def take_unfinished(now: datetime, patience: float) -> UUID | None:
-    """One that ended without Sume and that nobody has begun to finish; each goes to one."""
+    """The id of one unfinished render that ended without Sume, given to this caller alone.
+
+    None if there is none. Another caller gets it again after `patience` seconds.
+    """
     free = RenderJob.objects.unfinished_unsent(now).not_swept_since(
         now - timedelta(seconds=patience)
     )
@@ -180,5 +175,15 @@ def take_unfinished(now: datetime, patience: float) -> UUID | None:
 
 
 def mark_swept(pks: Iterable[UUID], now: datetime) -> int:
-    """Note that the sweep has put these back to work."""
+    """Record that the sweep has put these renders back to work; returns how many."""
     return RenderJob.objects.filter(pk__in=list(pks)).update(swept_at=now)
+
+
+def _canceled(now: datetime) -> dict[str, Any]:
+    """The columns of a render that is canceled before it is sent; they keep an earlier request."""
+    status, message = CANCELED
+    return {
+        **at_end(now, status, code="canceled_before_submit", message=message),
+        "cost_usd_micros": 0,
+        "cancel_requested_at": Coalesce("cancel_requested_at", Value(now)),
+    }

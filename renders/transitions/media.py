@@ -1,7 +1,7 @@
-"""What happens to the media of an ended render: the result is read, each file stored, or lost.
+"""Transitions of an ended render's media: the result is read, then each file is stored or lost.
 
-None of it changes the status. Before the render is handled, `next_poll_at` says when the next try
-is due; afterwards, `media_due_at` does.
+None of them changes the status. The next try is due at `next_poll_at` before the render is
+handled, and at `media_due_at` afterwards.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def store_result(
     cost: int | None,
     event: tuple[str, str] | None = None,
 ) -> bool:
-    """Keep the result, once: another one would drop what was stored since."""
+    """Store the result, once: a second one would drop the files stored since the first."""
     return move(
         pk,
         TERMINAL,
@@ -33,17 +33,17 @@ def store_result(
         where=Q(handled_at__isnull=True, result__isnull=True),
         result={"artifacts": artifacts},
         cost_usd_micros=cost,
-        failed_reads=0,  # the tries of receivers are counted from here
-        next_poll_at=now,  # and those of media
+        failed_reads=0,  # from here on, failed receivers are counted
+        next_poll_at=now,  # from here on, when the next try to store media is due
     )
 
 
 def begin_media(
     pk: UUID, known: datetime | None, due: datetime, artifacts: list[dict[str, Any]]
 ) -> bool:
-    """Take the turn to store media: move the next step's time from `known` to `due`.
+    """Take the turn to store media, by moving `next_poll_at` from `known` to `due`.
 
-    Whoever notes what became of an artifact moves it too, so `artifacts` are those known.
+    Every update of an artifact moves that time too, so a winner's `artifacts` are current.
     """
     where = Q(handled_at__isnull=True, next_poll_at=known)
     changes = {"result": {"artifacts": artifacts}, "next_poll_at": due, "swept_at": None}
@@ -59,9 +59,9 @@ def keep_artifact(
     links: Sequence[str] = (),
     **facts: Any,
 ) -> bool:
-    """Note what became of one artifact, until one try has stored it; the others stay.
+    """Record the outcome of a try to store one artifact; False if it is stored or handled already.
 
-    `links` are fresh URLs of all of them, where they were read.
+    `links` are fresh URLs of all artifacts, if the result was read again.
     """
     waiting = Q(pk=pk, status__in=TERMINAL, handled_at__isnull=True)
     with transaction.atomic(using=database()):
@@ -81,11 +81,11 @@ def keep_artifact(
         )
 
 
-# --- Handled without all of them -------------------------------------------------------
+# --- Handled without all media -------------------------------------------------------
 
 
 def plan_late_media(pk: UUID, due: datetime) -> bool:
-    """Have a handled render's missing media tried again at `due`."""
+    """Schedule another try for the missing media of a handled render at `due`."""
     return move(
         pk,
         TERMINAL,
@@ -99,9 +99,10 @@ def plan_late_media(pk: UUID, due: datetime) -> bool:
 
 
 def ask_media(pk: UUID, now: datetime, span: float, tries: int, most: int) -> bool:
-    """Have the missing media, of the first `most`, tried again now; its waits start again.
+    """Request a try now for media missing among the first `most` artifacts; back-off restarts.
 
-    False where nothing is missing, or a try of the last `span` seconds is still under way.
+    False if nothing is missing, or if a try that began in the last `span` seconds is still running.
+    `tries` becomes the number of failures of each missing artifact.
     """
     idle = Q(taken_at__isnull=True) | Q(taken_at__lt=now - timedelta(seconds=span))
     with transaction.atomic(using=database()):
@@ -132,7 +133,7 @@ def begin_late_media(
     due: datetime,
     artifacts: list[dict[str, Any]],
 ) -> bool:
-    """Take the turn for a late try: as `begin_media`. `taken_at` is set while it lasts."""
+    """As `begin_media`, for a late try; `taken_at` is set while it runs."""
     return move(
         pk,
         TERMINAL,
@@ -156,10 +157,10 @@ def end_late_try(
     not_found_since: datetime | None = None,
     **facts: Any,
 ) -> bool:
-    """Note what became of one artifact; the next try is at `due`, or there is none.
+    """Record the outcome of a late try for one artifact; the next try is at `due`, if any.
 
-    A stored file is welcome from any try, as long as the artifact has none; anything else
-    counts for the try that began last (`begun_at`).
+    A stored file is accepted from any try as long as the artifact has none. Any other outcome is
+    accepted only from the try that began last (at `begun_at`).
     """
     turn = ANY if facts.get("file") else Q(taken_at=begun_at, media_due_at__isnull=False)
     with transaction.atomic(using=database()):
@@ -182,7 +183,7 @@ def end_late_try(
 
 
 def mark_media_stored(pk: UUID, known: datetime | None) -> bool:
-    """All of it is there; call inside the transaction that runs the receivers."""
+    """Record that all media is stored; call it in the transaction that runs the receivers."""
     return move(
         pk,
         TERMINAL,
@@ -195,7 +196,7 @@ def mark_media_stored(pk: UUID, known: datetime | None) -> bool:
 
 
 def postpone_media_stored(pk: UUID, known: datetime | None, due: datetime, message: str) -> bool:
-    """Note that a receiver failed; `known` is the time at which this was due."""
+    """Record that a receiver failed; `known` is the time at which this step was due."""
     return move(
         pk,
         TERMINAL,
@@ -210,7 +211,7 @@ def postpone_media_stored(pk: UUID, known: datetime | None, due: datetime, messa
 def _note(
     artifacts: list[dict[str, Any]], index: int, links: Sequence[str], facts: dict[str, Any]
 ) -> None:
-    """Change what is known of one artifact, and the links of all that are not stored."""
+    """Update one artifact, and the URLs of all artifacts that are not stored."""
     artifacts[index].pop("begun", None)
     artifacts[index] |= facts
     for artifact, link in zip(artifacts, links, strict=False):

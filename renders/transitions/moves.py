@@ -1,4 +1,4 @@
-"""How a row changes: one conditional UPDATE, and its line in the timeline."""
+"""The building blocks of transitions: one conditional UPDATE, and its line in the timeline."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -19,36 +19,6 @@ def database() -> str:
     return router.db_for_write(RenderJob)
 
 
-def move_to_end(
-    pk: UUID,
-    states: Iterable[str],
-    now: datetime,
-    status: str,
-    *,
-    where: Q,
-    code: str,
-    message: str,
-    **changes: Any,
-) -> bool:
-    """Move a row to the end that `status` names."""
-    end = at_end(now, status, code=code, message=message)
-    return move(pk, states, (status, message), where=where, **end, **changes)
-
-
-def at_end(now: datetime, status: str, *, code: str, message: str) -> dict[str, Any]:
-    """What changes when a render ends, however."""
-    return {
-        "status": status,
-        "finished_at": now,
-        "next_poll_at": now,
-        "failed_reads": 0,
-        "swept_at": None,
-        "held_at": None,
-        "error_code": code[:100],
-        "error_message": message,
-    }
-
-
 def move(
     pk: UUID,
     states: Iterable[str],
@@ -57,7 +27,7 @@ def move(
     where: Q = ANY,
     **changes: Any,
 ) -> bool:
-    """One conditional UPDATE, and its line in the timeline, in one transaction."""
+    """One conditional UPDATE and its line in the timeline, in one transaction; True if it won."""
     with transaction.atomic(using=database()):
         won = bool(RenderJob.objects.filter(where, pk=pk, status__in=states).update(**changes))
         if won and event:
@@ -73,11 +43,11 @@ def move_many(
     where: Q,
     **changes: Any,
 ) -> list[UUID]:
-    """As `move`, for many at once; returns those that this caller won.
+    """As `move`, for many at once; returns the ids that this caller won.
 
-    Nobody waits for one row while holding others, so no two callers wait for each other:
-    what somebody else holds just now is passed over, and then moved by itself. Inside a
-    transaction of the caller's, which may hold others, it is passed over for good.
+    It never waits for one row while it holds others, so two callers cannot deadlock: a locked row
+    is skipped and then moved on its own. Inside the caller's own transaction, which may hold other
+    rows, a locked row is skipped for good.
     """
     what, detail = event
     rows = RenderJob.objects.filter(where, pk__in=list(pks), status__in=list(states))
@@ -93,13 +63,43 @@ def move_many(
         )
     if holds_others or not skips:
         return won
-    passed_over = set(rows.values_list("pk", flat=True)).difference(won)
-    one_by_one = [pk for pk in passed_over if move(pk, states, event, where=where, **changes)]
+    skipped = set(rows.values_list("pk", flat=True)).difference(won)
+    one_by_one = [pk for pk in skipped if move(pk, states, event, where=where, **changes)]
     return [*won, *one_by_one]
 
 
+def move_to_end(
+    pk: UUID,
+    states: Iterable[str],
+    now: datetime,
+    status: str,
+    *,
+    where: Q,
+    code: str,
+    message: str,
+    **changes: Any,
+) -> bool:
+    """Move a row to the terminal `status`; True if this caller won."""
+    end = at_end(now, status, code=code, message=message)
+    return move(pk, states, (status, message), where=where, **end, **changes)
+
+
+def at_end(now: datetime, status: str, *, code: str, message: str) -> dict[str, Any]:
+    """The columns to set when a render ends, for any terminal status."""
+    return {
+        "status": status,
+        "finished_at": now,
+        "next_poll_at": now,
+        "failed_reads": 0,
+        "swept_at": None,
+        "held_at": None,
+        "error_code": code[:100],
+        "error_message": message,
+    }
+
+
 def log_post(pk: UUID, what: str, workspace: str) -> None:
-    """Add the line of one POST, which counts against that workspace's minute."""
+    """Add the line of one POST, which counts against the workspace's quota per minute."""
     log(pk, what, note_of(workspace))
 
 

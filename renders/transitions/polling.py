@@ -1,6 +1,6 @@
-"""What happens to a row while Sume holds its job: taken for a read, read, read once more.
+"""Transitions while Sume holds the job: a render is taken for a read, read, and read again.
 
-None of it changes the status; the end does, in `querysets`.
+None of them changes the status; `renders.transitions.ending` records the end.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,13 +20,13 @@ from renders.transitions.moves import ANY, database
 
 @dataclass(frozen=True)
 class PollUpdate:
-    """What a read told about a job that goes on, and which row it was made from."""
+    """The outcome of a read after which the job still runs, and the row that it started from."""
 
     pk: UUID
     sequence: int
     """The `poll_count` before the read."""
     asked_at: datetime | None
-    """The row's before the read: who asks since then has not had it."""
+    """The row's value before the read: a later request is not served by this read."""
     next_poll_at: datetime
     sume_status: str
     failed_reads: int
@@ -43,9 +43,9 @@ def record_read(
     where: Q = ANY,
     **learned: Any,
 ) -> bool:
-    """Note a read after which the job still runs; `sequence` is the `poll_count` known.
+    """Record a read after which the job still runs; `sequence` is the `poll_count` before it.
 
-    `learned` is what else the read told: `sume_status`, `failed_reads`, `not_found_since`.
+    `learned` holds the other columns to set: `sume_status`, `failed_reads`, `not_found_since`.
     """
     row = RenderJob.objects.filter(where, pk=pk, status=Status.SUBMITTED, poll_count=sequence)
     return bool(
@@ -61,7 +61,7 @@ def record_read(
 
 
 def record(one: PollUpdate, now: datetime) -> bool:
-    """As `record_read`; loses too where somebody has asked for a read since this one began."""
+    """As `record_read`; also False if another read was requested after this one began."""
     asked: dict[str, Any] = {}
     if one.answered:
         asked = {"where": Q(asked_at=one.asked_at), "asked_at": None}
@@ -78,10 +78,10 @@ def record(one: PollUpdate, now: datetime) -> bool:
 
 
 def record_reads(heard: Collection[PollUpdate], now: datetime) -> set[UUID]:
-    """As `record`, for many at once; returns those that this caller won.
+    """As `record`, for many at once; returns the ids that this caller won.
 
-    Where the database can, one statement. It waits for no row while it holds others: what
-    somebody else holds just now, or was asked for meanwhile, is not among them.
+    On PostgreSQL it is one statement, which never waits for one row while it holds others. A row
+    that is locked now, or for which another read was requested meanwhile, is not won.
     """
     if connections[database()].vendor != "postgresql":
         with transaction.atomic(using=database()):
@@ -129,12 +129,12 @@ def record_reads(heard: Collection[PollUpdate], now: datetime) -> set[UUID]:
 
 
 def ask(pks: Iterable[UUID], now: datetime) -> int:
-    """Note that a read at once is asked for: a read under way, begun before, is not it."""
+    """Request a read now; a read that has already begun does not serve it. Returns how many."""
     return RenderJob.objects.filter(pk__in=list(pks), status=Status.SUBMITTED).update(asked_at=now)
 
 
 def bring_forward(pks: Iterable[UUID], due: datetime) -> int:
-    """Move the next reads to `due`, those that would be later."""
+    """Move the next reads to `due` if they are later; returns how many."""
     later = RenderJob.objects.filter(
         pk__in=list(pks), status=Status.SUBMITTED, next_poll_at__gt=due
     )
@@ -142,7 +142,7 @@ def bring_forward(pks: Iterable[UUID], due: datetime) -> int:
 
 
 def postpone_read(pk: UUID, sequence: int, known: datetime, due: datetime) -> bool:
-    """Move the next read from `known` to `due`; nothing was read."""
+    """Move the next read from `known` to `due` without a read."""
     row = RenderJob.objects.filter(
         pk=pk, status=Status.SUBMITTED, poll_count=sequence, next_poll_at=known
     )
@@ -154,10 +154,10 @@ def take_due(
 ) -> list[RenderJob]:
     """Up to `limit` of these renders whose read is due, each given to one caller.
 
-    The others do not see them until they are read, or `patience` seconds are over.
+    Other callers don't get them until they are read or `patience` seconds have passed.
     """
     span = timedelta(seconds=patience)
-    # What lies further ahead was written by a clock that was put back since.
+    # A time further ahead was written by a clock that has been put back since.
     left = Q(taken_at__lt=now - span) | Q(taken_at__gt=now + span)
     free = renders.filter(
         Q(taken_at__isnull=True) | left, status=Status.SUBMITTED, next_poll_at__lte=now
@@ -173,5 +173,5 @@ def take_due(
 
 
 def give_back(pks: Collection[UUID], taken_at: datetime) -> int:
-    """Let others read what was taken and not read."""
+    """Let others read renders that were taken but not read; returns how many."""
     return RenderJob.objects.filter(pk__in=pks, taken_at=taken_at).update(taken_at=None)

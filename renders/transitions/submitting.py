@@ -1,4 +1,4 @@
-"""Transitions on the way to Sume: claimed, sent, put back, refused, given up."""
+"""Transitions of a submit: a render is claimed, sent, put back, refused or given up."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -14,7 +14,8 @@ from renders.models.querysets import RESENDABLE, WITHDRAWN, RenderQuerySet, note
 from renders.states import BACK_IN_LINE, OUTCOME_UNKNOWN, OVER_BUDGET, PUT_ASIDE, SENDING, Status
 from renders.transitions.moves import database, move, move_many, move_to_end
 
-# Where places are many, the one named is looked for among so many of the first in line.
+# The named render is looked for among this many at the front of the line, even if more may be
+# claimed.
 MOST_AHEAD = 1_000
 LOOK = (
     "Look into your Sume account before you retry: a retry has a new key and a new bill. If Sume "
@@ -23,7 +24,7 @@ LOOK = (
 
 
 def claim(pk: UUID, now: datetime, workspace: str) -> bool:
-    """pending → submitting, if it is of this workspace."""
+    """pending → submitting, if the render is due and belongs to this workspace."""
     return move(
         pk,
         [Status.PENDING],
@@ -47,11 +48,11 @@ def claim_next(
     within: int,
     limit: int,
 ) -> list[UUID]:
-    """Claim up to `limit`, and no more than `within`, the first in a workspace's line; `named`
-    before the others, if it is among the first `within`.
+    """Claim up to `limit` renders from the front of a workspace's line; returns their ids.
 
-    By statements that pass over rows which others hold, where the database can; elsewhere each
-    by a conditional UPDATE. No two callers get one row.
+    Never more than `within`; `named` goes first if it is among the first `within`. If the database
+    can, statements skip rows that others hold; otherwise each row is claimed by a conditional
+    UPDATE. No two callers get the same row.
     """
     line, most = line.filter(workspace=workspace), min(limit, within)
     turns = line.values("pk")[: min(within, MOST_AHEAD)]
@@ -60,7 +61,7 @@ def claim_next(
         wanted = dict.fromkeys([*its_turn.pks(1), *line.pks(most)])
         return [pk for pk in list(wanted)[:most] if claim(pk, now, workspace)]
     taken = _claim_unlocked(its_turn[:1], now, workspace)
-    if len(taken) < most:  # where others hold some of the first, whoever comes after them
+    if len(taken) < most:  # rows at the front are locked by others: take the next ones
         taken += _claim_unlocked(line[: most - len(taken)], now, workspace)
     return taken
 
@@ -68,9 +69,9 @@ def claim_next(
 def freeze_request(
     pk: UUID, claimed_at: datetime, path: str, body: str, *, by_webhook: bool = False
 ) -> bool:
-    """Fix what is sent, once, by the one who holds the claim.
+    """Freeze the request before it is first sent; only the claim's holder may, and once.
 
-    So a row without a body was certainly never sent, even if its claimer is only slow.
+    So a row without a body was certainly never sent, even if its worker is merely slow.
     """
     return move(
         pk,
@@ -94,7 +95,7 @@ def record_submitted(
 ) -> bool:
     """pending or submitting → submitted.
 
-    Not guarded by the claim: the same key means the same job, so a late answer is welcome.
+    Not guarded by the claim: the same key means the same job, so a late answer is accepted.
     """
     return move(
         pk,
@@ -122,7 +123,7 @@ def release(
     message: str,
     unknown_at: datetime | None = None,
 ) -> bool:
-    """submitting → pending, to be sent again; `unknown_at` if Sume may hold the job."""
+    """submitting → pending, to be resent; `unknown_at` is set if Sume may hold the job."""
     changes: dict[str, Any] = {"outcome_unknown_at": unknown_at} if unknown_at else {}
     return move(
         pk,
@@ -142,7 +143,7 @@ def release(
 def reap(pk: UUID, now: datetime, age: float) -> bool:
     """submitting for longer than `age` seconds → pending.
 
-    The outcome is unknown, unless its request was not frozen: then nothing was sent.
+    The outcome is unknown, unless the request was not frozen yet: then nothing was sent.
     """
     stuck = Q(claimed_at__lt=now - timedelta(seconds=age))
     words = "The worker that was sending it died or took too long"
@@ -175,8 +176,8 @@ def refuse(
 ) -> bool:
     """submitting → failed: Sume will never take this request.
 
-    If an earlier try ended without a clear answer, or Sume has another request under this key
-    (`key_taken`), Sume may have made it all the same: then the cost is not known.
+    If the outcome of an earlier try is unknown, or Sume has another request under this key
+    (`key_taken`), Sume may have made the render all the same. Then its cost is unknown.
     """
     claimed = Q(claimed_at=claimed_at)
     sure = claimed & Q(outcome_unknown_at__isnull=True)
@@ -204,7 +205,7 @@ def refuse(
 
 
 def resend(pk: UUID, now: datetime) -> bool:
-    """failed without a known outcome → pending: to be sent again, with its key and body."""
+    """failed with an unknown outcome → pending, to be resent with the same key and body."""
     return move(
         pk,
         [Status.FAILED],
@@ -227,8 +228,8 @@ def resend(pk: UUID, now: datetime) -> bool:
 
 
 def give_up(pk: UUID, now: datetime) -> bool:
-    """pending → failed: Sume has not taken it in time."""
-    known = {
+    """pending → failed: Sume did not accept the render before the submit deadline."""
+    unsent = {
         "code": "submit_deadline",
         "message": "Sume could not take it in time, so it was never made; nothing was billed. "
         "Retry it when Sume takes renders again.",
@@ -247,14 +248,14 @@ def give_up(pk: UUID, now: datetime) -> bool:
             where=Q(outcome_unknown_at__isnull=is_known, held_at__isnull=True),
             **words,
         )
-        for is_known, words in ((True, known), (False, unknown))
+        for is_known, words in ((True, unsent), (False, unknown))
     )
 
 
 def put_aside(pks: Iterable[UUID], why: str) -> list[UUID]:
-    """Take these out of the line until they fit into a budget.
+    """Take renders out of the line until they fit into a budget; returns the ids put aside.
 
-    Not where Sume may hold the job: it is counted already, and sent again.
+    Renders that Sume may hold stay in the line: the budget counts them already.
     """
     return move_many(
         pks,
@@ -268,9 +269,9 @@ def put_aside(pks: Iterable[UUID], why: str) -> list[UUID]:
 
 
 def take_back(pks: Iterable[UUID], now: datetime) -> list[UUID]:
-    """Clear the reason of those that were put aside and fit now, before they get a turn again.
+    """Clear the reason of renders that were put aside and fit now; returns their ids.
 
-    They have all the time that a new render has.
+    The caller gives each a new turn afterwards. Their submit deadline starts again.
     """
     return move_many(
         pks,
@@ -284,18 +285,18 @@ def take_back(pks: Iterable[UUID], now: datetime) -> list[UUID]:
 
 
 def recall(workspace: str) -> int:
-    """Let all of it that wait after a refusal be sent as soon as there is room."""
-    theirs = RenderJob.objects.waiting().filter(workspace=workspace, not_before__isnull=False)
-    return theirs.update(not_before=None)
+    """Make a workspace's delayed renders due now; returns how many."""
+    delayed = RenderJob.objects.waiting().filter(workspace=workspace, not_before__isnull=False)
+    return delayed.update(not_before=None)
 
 
 def _claim_unlocked(picked: RenderQuerySet, now: datetime, workspace: str) -> list[UUID]:
-    """pending → submitting in one statement, past all rows that somebody else holds."""
+    """pending → submitting in one statement that skips rows locked by others; returns the ids."""
     rows = picked.select_for_update(skip_locked=True).values("pk")
     chosen, values = rows.query.get_compiler(database()).as_sql()
     table, events = RenderJob._meta.db_table, RenderEvent._meta.db_table
     with connections[database()].cursor() as cursor:
-        # MATERIALIZED: chosen once, whatever plan the database makes.
+        # MATERIALIZED: the rows are chosen once, with any query plan.
         cursor.execute(
             f"WITH chosen(id) AS MATERIALIZED ({chosen}), "  # noqa: S608 (no value in it)
             f"taken AS (UPDATE {table} SET status = %s, claimed_at = %s, "
