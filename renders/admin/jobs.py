@@ -1,6 +1,7 @@
 """Renders in the admin: search, the list, the page of one render, and adding one.
 
-The list must work with millions of rows, so nothing in it counts or reads all of them.
+Nothing is edited or deleted. The list must work with millions of rows, so nothing in it counts or
+reads all of them.
 """
 
 import re
@@ -96,7 +97,7 @@ class RenderSearch(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """The render with this id, or an id that begins so, if there is one; else a word search."""
+        """The renders with this id or start of an id, if there are any; else a word search."""
         start = search_term.strip().replace("-", "")
         if START_OF_ID.fullmatch(start):
             renders = queryset.filter(pk__range=(_id(start, "0"), _id(start, "f")))

@@ -38,7 +38,7 @@ SEPARATE_TASKS = tuple(
 
 
 def broker_faults() -> Iterator[CheckMessage]:
-    """Faults that would lose messages or deliver them twice."""
+    """Brokers that Celery cannot use, and waits so long that brokers deliver messages twice."""
     kind = kind_of(broker())
     if kind == CLUSTER:
         yield Error(

@@ -117,7 +117,7 @@ def name_faults() -> Iterator[CheckMessage]:
 
 
 def _of_a_workspace(name: object, ours: Mapping[str, Any], given: Mapping[str, str]) -> bool:
-    """Whether it is a variable like `RENDERS_PLAN_ACME` that a workspace's settings have used."""
+    """Whether a workspace's settings come from this variable, like `RENDERS_PLAN_ACME`."""
     configured = ours.get("WORKSPACES")
     return isinstance(configured, Mapping) and any(
         name == f"{field}_{str(workspace).upper().replace('-', '_')}"

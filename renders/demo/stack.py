@@ -35,7 +35,7 @@ class Site:
 
 
 class Stack:
-    """The demo's parts: Redis, the sandbox, worker, beat, Flower, web server, an admin user."""
+    """The demo's parts: Redis and the sandbox if needed, Celery, Flower, web server, admin user."""
 
     def __init__(
         self,

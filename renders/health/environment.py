@@ -60,7 +60,7 @@ def versions() -> list[Finding]:
 
 
 def installed(name: str) -> str:
-    """The version of a package; empty where it is not installed."""
+    """The version of a package; empty if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

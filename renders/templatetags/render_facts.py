@@ -62,7 +62,7 @@ def destinations() -> list[Destination]:
 
 @register.filter
 def changes_soon(render: RenderJob) -> bool:
-    """Whether a page with this render should poll: it is running, or its media are due soon."""
+    """Whether a page with this render should poll: it runs, or its result or media are due soon."""
     if not render.is_terminal:
         return True
     if render.media_due_at and conf.SAVE_MEDIA:
@@ -194,7 +194,7 @@ def exact(span: timedelta) -> str:
 
 @register.filter
 def seconds_in_words(seconds: float) -> str:
-    """As `exact`, but with a decimal below 10 s."""
+    """As `exact`, but with a decimal for fractions below 10 s."""
     if 0 < seconds < 10 and seconds != int(seconds):
         return f"{seconds:.1f} s"
     whole = max(0, round(seconds))
@@ -247,7 +247,7 @@ def usd(micros: int | None) -> str:
 
 @register.filter
 def account(render: RenderJob) -> str:
-    """Its workspace; empty if there is only one."""
+    """Its workspace; empty for the default one if there are no others."""
     several = workspaces.several() or render.workspace != workspaces.DEFAULT
     return render.workspace if several else ""
 

@@ -48,7 +48,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBa
 
 
 def server_error(request: HttpRequest, *args: Any) -> HttpResponseBase:
-    """The reply to an exception outside the API. It needs no database, which may be the cause."""
+    """The reply to an unhandled exception. It needs no database, which may be the cause."""
     if _of_api(request):
         return unexpected().response()
     return keep_to_site(HttpResponse(render_to_string("renders/error.html", OUR_FAULT), status=500))

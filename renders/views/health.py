@@ -21,7 +21,7 @@ from renders.views.policy import shows_token
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Always OK: the process answers. Nothing else is checked, as a restart would not help it."""
+    """Always OK. Nothing else is checked, since restarting this process would not fix it."""
     return JsonResponse({"status": "ok"})
 
 

@@ -22,7 +22,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def for_people(view: View) -> View:
-    """A decorator for pages: requires a login, allows only this site's scripts, forbids caching."""
+    """A decorator for pages: requires a login, allows only this site's scripts, sets `no-cache`."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
