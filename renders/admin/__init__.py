@@ -1,4 +1,4 @@
-"""The admin's pages: renders, the gate, avatars, and tokens for the API."""
+"""The admin's pages: renders, the gate, avatars, workspaces of users, and tokens for the API."""
 
 from renders.admin.avatars import AvatarAdmin
 from renders.admin.gate import GateAdmin

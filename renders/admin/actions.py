@@ -1,6 +1,6 @@
-"""Who did what with many renders, in the admin's own history.
+"""Actions on selected renders in the admin: cancel, retry, resend, hold and others.
 
-What is done with any number of selected renders. Each asks the services, and reports.
+Changes are logged in the admin's own history.
 """
 
 from collections.abc import Iterable
@@ -23,28 +23,12 @@ from renders.models.querysets import RETRYABLE
 from renders.services import bulk
 from renders.services.bulk import BulkResult
 
-# More get one entry for all: the list of recent actions stays readable.
+# Above this number, the history gets one entry for all renders, to stay readable.
 ONE_BY_ONE = 100
 
 
-def note(request: HttpRequest, flag: int, message: str, count: int, named: Iterable[UUID]) -> None:
-    """One entry for each render named if that is all of them, else one for all `count`."""
-    named, user = list(named), cast(Any, request.user).pk
-    if 0 < count == len(named) <= ONE_BY_ONE:
-        rows = RenderJob.objects.filter(pk__in=named).only("pk", "kind", "status")
-        LogEntry.objects.log_actions(user, rows, flag, message)
-    elif count:
-        LogEntry.objects.create(
-            user_id=user,
-            content_type=ContentType.objects.get_for_model(RenderJob),
-            object_repr=f"{count:,} renders",
-            action_flag=flag,
-            change_message=message,
-        )
-
-
 class RenderActions(admin.ModelAdmin):
-    """The actions of the list of renders, and who may use them."""
+    """The actions of the list of renders, each with its permission. Services do the work."""
 
     actions = ["cancel", "resend", "store_media", "retry", "check_now", "hold", "release"]
 
@@ -53,16 +37,16 @@ class RenderActions(admin.ModelAdmin):
         return request.user.has_perm("renders.cancel_renderjob")
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
-        """So is retrying: it is billed anew."""
+        """Retrying is a permission of its own: it is billed again."""
         return request.user.has_perm("renders.retry_renderjob")
 
     def has_hold_permission(self, request: HttpRequest) -> bool:
-        """So is holding, and releasing."""
+        """Holding and releasing share a permission of their own."""
         return request.user.has_perm("renders.hold_renderjob")
 
     @admin.action(description="Cancel the selected renders", permissions=["cancel"])
     def cancel(self, request: HttpRequest, queryset: Any) -> None:
-        """Sume decides, so this reports what was asked and no more."""
+        """Request cancellation. Sume decides, so only the requests are reported."""
         count = queryset.count()
         tally = bulk.cancel_renders(queryset)
         left = "ended, or cancel requested before"
@@ -71,12 +55,12 @@ class RenderActions(admin.ModelAdmin):
 
     @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
-        """Asks first, then retries what was shown; each at most once, however often it is sent."""
+        """Ask for confirmation, then retry the renders shown there, each at most once."""
         shown_at = parse_datetime(request.POST.get("shown_at", ""))
         if shown_at is None or timezone.is_naive(shown_at):
             return self._ask(request, queryset)
         count = queryset.count()
-        # What failed since is not among them, not even a retry of these that has failed again.
+        # Renders that failed after the page was shown are excluded, even retries of these.
         tally = bulk.retry_renders(queryset.filter(finished_at__lte=shown_at), request.user)
         left = "retried before, erased, or neither failed nor canceled"
         self._report(request, tally, count, "{} retried as new.", left, ADDITION)
@@ -86,7 +70,7 @@ class RenderActions(admin.ModelAdmin):
         description="Send again with the same key (outcome unknown)", permissions=["retry"]
     )
     def resend(self, request: HttpRequest, queryset: Any) -> None:
-        """Asks Sume with the key it may know; billed only if Sume has not made it."""
+        """Resend with the same key; billed only if Sume does not have the render yet."""
         count = queryset.count()
         tally = bulk.resend_renders(queryset)
         left = "retried since, or their outcome is known"
@@ -96,7 +80,7 @@ class RenderActions(admin.ModelAdmin):
 
     @admin.action(description="Store media again (what is not stored)", permissions=["retry"])
     def store_media(self, request: HttpRequest, queryset: Any) -> None:
-        """Reads and downloads, which cost nothing."""
+        """Fetch missing media again. Reads and downloads cost nothing."""
         count = queryset.count()
         tally = bulk.store_media(queryset)
         left = "not completed, nothing missing, or being fetched just now"
@@ -104,7 +88,7 @@ class RenderActions(admin.ModelAdmin):
 
     @admin.action(description="Check the selected renders at Sume now", permissions=["view"])
     def check_now(self, request: HttpRequest, queryset: Any) -> None:
-        """A read costs nothing, and changes nothing."""
+        """Poll these renders now. A read costs nothing and changes nothing at Sume."""
         count = queryset.count()
         tally = bulk.check_renders(queryset)
         self._report(
@@ -113,7 +97,7 @@ class RenderActions(admin.ModelAdmin):
 
     @admin.action(description="Hold: do not send the selected renders", permissions=["hold"])
     def hold(self, request: HttpRequest, queryset: Any) -> None:
-        """Only what waits and what Sume certainly does not have."""
+        """Hold pending renders that Sume certainly does not have."""
         count = queryset.count()
         tally = bulk.hold_renders(queryset)
         left = "sent, being sent, held before, or to be canceled"
@@ -121,13 +105,13 @@ class RenderActions(admin.ModelAdmin):
 
     @admin.action(description="Release: send the held ones of the selected", permissions=["hold"])
     def release(self, request: HttpRequest, queryset: Any) -> None:
-        """They are sent in their turn, and have as long for it as new ones."""
+        """Release held renders. They wait in turn, with the same deadline as new ones."""
         count = queryset.count()
         tally = bulk.release_renders(queryset)
         self._report(request, tally, count, "{} released: sent to Sume in their turn.", "not held")
 
     def _ask(self, request: HttpRequest, queryset: Any) -> HttpResponse:
-        """How many would be billed? The rows that count are those of this moment."""
+        """The confirmation page, with the number of renders that would be billed now."""
         shown_at: datetime = timezone.now()
         count = queryset.count()
         billed = queryset.filter(finished_at__lte=shown_at).unretried().count()
@@ -141,7 +125,7 @@ class RenderActions(admin.ModelAdmin):
             "others": count - ended,
             "shown_at": shown_at.isoformat(),
             "checkbox_name": ACTION_CHECKBOX_NAME,
-            # If all pages are selected, one stands for them.
+            # If all pages are selected, one id is enough.
             "selected": request.POST.getlist(ACTION_CHECKBOX_NAME)[: 1 if _all(request) else None],
             "select_across": _all(request),
         }
@@ -156,7 +140,7 @@ class RenderActions(admin.ModelAdmin):
         left_alone: str,
         flag: int | None = CHANGE,
     ) -> None:
-        """Counts, in honest words; and an entry in the history where something was changed."""
+        """Show the counts, and log changed renders in the history; no entry if `flag` is None."""
         done = words.format(f"{tally.done:,}")
         if tally.done:
             self.message_user(request, done, messages.SUCCESS)
@@ -170,6 +154,22 @@ class RenderActions(admin.ModelAdmin):
             if tally.refused:
                 text = f"{tally.refused} {tally.unreached:,} are still to do."
             self.message_user(request, text, messages.WARNING)
+
+
+def note(request: HttpRequest, flag: int, message: str, count: int, named: Iterable[UUID]) -> None:
+    """Log in the admin's history: an entry per render if all are named, else one for all."""
+    named, user = list(named), cast(Any, request.user).pk
+    if 0 < count == len(named) <= ONE_BY_ONE:
+        rows = RenderJob.objects.filter(pk__in=named).only("pk", "kind", "status")
+        LogEntry.objects.log_actions(user, rows, flag, message)
+    elif count:
+        LogEntry.objects.create(
+            user_id=user,
+            content_type=ContentType.objects.get_for_model(RenderJob),
+            object_repr=f"{count:,} renders",
+            action_flag=flag,
+            change_message=message,
+        )
 
 
 def _all(request: HttpRequest) -> bool:

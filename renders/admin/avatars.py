@@ -1,4 +1,4 @@
-"""Avatars: whose each is, and which of them everybody may have speak."""
+"""Avatars in the admin: their owners, and whether everybody may use them."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from renders.sume import bodies
 
 
 class AvatarForm(forms.ModelForm):
-    """An avatar that exists at Sume; the workspace is asked for if there are several."""
+    """An avatar that exists at Sume; with a field for the workspace if there are several."""
 
     class Meta:
         model = Avatar
@@ -48,7 +48,7 @@ class AvatarForm(forms.ModelForm):
 
 @admin.register(Avatar)
 class AvatarAdmin(admin.ModelAdmin):
-    """Added when one is made here; those made elsewhere are added by hand."""
+    """Avatars. Those made here are added automatically, others by hand."""
 
     form = AvatarForm
     list_display = ["handle", "owner", "released"]
@@ -70,26 +70,26 @@ class AvatarAdmin(admin.ModelAdmin):
         return ["handle", *_workspace(), "owner", "released"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        # It is Sume's: under another name or in another account it would be another face.
+        # The handle and account name the avatar at Sume: with others, it would be another avatar.
         return ["handle", *_workspace()] if obj else []
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         if obj is None:
-            kwargs["fields"] = ["handle", "owner", "released"]  # the workspace is the form's own
+            kwargs["fields"] = ["handle", "owner", "released"]  # the form itself adds the workspace
         else:
             kwargs["form"] = forms.ModelForm
         return super().get_form(request, obj, change=change, **kwargs)
 
     @admin.action(description="Release to everybody", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[Avatar]) -> None:
-        """Everybody may have them speak."""
+        """Let everybody use these avatars."""
         self._set(request, queryset, released=True, word="Released")
 
     @admin.action(description="Take back", permissions=["change"])
     def take_back(self, request: HttpRequest, queryset: QuerySet[Avatar]) -> None:
-        """Only their owners and staff may have them speak."""
+        """Let only the owners and staff use these avatars."""
         self._set(request, queryset, released=False, word="Taken back")
 
     def _set(

@@ -1,6 +1,6 @@
-"""The pages that add many renders at once: a form, what would be added, and the word for it.
+"""The pages that add many renders at once: a form, a preview, and the confirmation.
 
-They work without a script. The first page's token is the draft's; see `renders.services.drafts`.
+They work without JavaScript. The draft has the first page's token; see `renders.services.drafts`.
 """
 
 import json
@@ -53,118 +53,8 @@ LIST = "admin:renders_renderjob_changelist"
 FORM = "admin:renders_renderjob_add_many"
 
 
-class AddManyForm(forms.Form):
-    """Prompts that were typed, or a file; and what holds for all."""
-
-    token = forms.CharField(
-        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
-        validators=[RegexValidator(r"^[A-Za-z0-9_-]{16,64}\Z")],
-        error_messages={"required": "Send the form again.", "invalid": "Send the form again."},
-    )
-    prompts = forms.CharField(
-        required=False,
-        strip=False,
-        widget=forms.Textarea(attrs={"rows": 10, "class": "vLargeTextField"}),
-        help_text="One prompt a line. Empty lines are skipped.",
-    )
-    sheet = forms.FileField(
-        required=False,
-        label="Or a file",
-        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.jsonl,.ndjson,.txt"}),
-        help_text=f"UTF-8, up to {MAX_RENDERS:,} renders and {MAX_BYTES // 10**6} MB. "
-        ".csv or .tsv: a table whose first line names the columns. "
-        ".jsonl: one JSON object a line. .txt: one prompt a line. ",
-    )
-    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
-    model = forms.CharField(initial="sume/auto", max_length=100)
-    priority = forms.IntegerField(
-        initial=0, min_value=-32_000, max_value=32_000, help_text="Higher goes first."
-    )
-    params = ParamsField(
-        required=False,
-        initial=dict,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField", "spellcheck": "false"}),
-        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
-    )
-    read: Sheet | None = None
-
-    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.user = user
-        self.initial["token"] = new_token()
-        self.fields["sheet"].help_text += (
-            f"The names: {', '.join(request_fields())}; for avatars and avatar videos also "
-            f"{', '.join(COLUMNS)}."
-        )
-        add_workspaces(self)
-        add_models(self)
-        if not permissions.may_prioritize(user):
-            del self.fields["priority"]
-
-    def clean_prompts(self) -> str:
-        """Refused here: a browser that knew the limit would cut what is pasted, and say nothing."""
-        prompts: str = self.cleaned_data["prompts"]
-        if len(prompts) > MOST_TYPED:
-            raise ValidationError(f"More than {MOST_TYPED:,} characters: send them as a .txt file.")
-        return prompts
-
-    def clean_sheet(self) -> Any:
-        """The file's layout and text, or None."""
-        file = self.cleaned_data["sheet"]
-        if not file:
-            return None
-        if file.size > MAX_BYTES:
-            raise ValidationError(f"The file is larger than {MAX_BYTES // 10**6} MB; split it.")
-        try:
-            return layout_of(file.name), decode(file.read())
-        except Unreadable as error:
-            raise ValidationError(str(error)) from None
-
-    def clean(self) -> dict[str, Any]:
-        """Read all of it, once the form itself is right."""
-        data = self.cleaned_data
-        prompts, sheet = data.get("prompts", ""), data.get("sheet")
-        if not self.errors and bool(prompts.strip()) == bool(sheet):
-            text = "Type prompts or choose a file" + (", not both." if sheet else ".")
-            self.add_error("prompts", text)
-        common = {name: data.get(name) for name in ("kind", "model", "params")}
-        common["priority"] = data.get("priority", 0)
-        common |= {"workspace": data["workspace"]} if data.get("workspace") else {}
-        if not self.errors:
-            for error in request_errors(common):
-                # What a kind needs beside its prompt, each line can say itself.
-                name = error.field.removeprefix("params.")
-                if name == error.field or name in (common["params"] or {}):
-                    add_error_of(self, error)
-        if not self.errors:
-            data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
-            data["common"] = common
-            self.read = drafts.check(data["text"], data["layout"], common, self.user)
-            if not (self.read.requests or self.read.faults):
-                self.add_error("sheet" if sheet else "prompts", "There is no render in it.")
-        return data
-
-
-def _in_words(params: dict[str, Any]) -> list[tuple[str, str]]:
-    """Each field's name and its value, as text or JSON."""
-    return [
-        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for name, value in params.items()
-    ]
-
-
-def _fieldsets(form: AddManyForm) -> Any:
-    top, (name, options) = FIELDSETS
-    (*row, priority), *rest = options["fields"]
-    if priority in form.fields:
-        row.append(priority)
-    if "workspace" in form.fields:
-        rest.append("workspace")
-    return [top, (name, {**options, "fields": [tuple(row), *rest]})]
-
-
 class AddMany(admin.ModelAdmin):
-    """The two pages, for those who may add renders."""
+    """The form and its preview, for users who may add renders."""
 
     def get_urls(self) -> list[Any]:
         wrap = self.admin_site.admin_view
@@ -176,7 +66,7 @@ class AddMany(admin.ModelAdmin):
         ]
 
     def add_many(self, request: HttpRequest) -> HttpResponse:
-        """The form; what is right is kept, and shown on the next page."""
+        """The form. Valid input is kept as a draft and shown on the next page."""
         self._guard(request)
         form = AddManyForm(request.POST or None, request.FILES or None, user=request.user)
         faults: list[Any] = []
@@ -204,7 +94,7 @@ class AddMany(admin.ModelAdmin):
         return self._page(request, "add_many", context)
 
     def add_many_preview(self, request: HttpRequest, token: str) -> HttpResponse:
-        """What would be added and billed; POST adds it, once."""
+        """The renders that would be added and billed; POST adds them, once."""
         self._guard(request)
         draft = Draft.objects.filter(token=token, created_by=request.user.pk).first()
         if draft is None:
@@ -266,8 +156,118 @@ class AddMany(admin.ModelAdmin):
         return self._list(request, draft)
 
     def _list(self, request: HttpRequest, draft: Draft) -> HttpResponse:
-        """The list of its renders; of those whose lines named no reference of their own."""
+        """The list of the draft's renders, except lines that have a reference of their own."""
         if not self.has_view_permission(request):
             return redirect("renders:gallery")
         query = urlencode({"reference__startswith": draft.prefix})
         return HttpResponseRedirect(f"{reverse(LIST)}?{query}")
+
+
+class AddManyForm(forms.Form):
+    """Typed prompts or a file, and common fields for all of them."""
+
+    token = forms.CharField(
+        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
+        validators=[RegexValidator(r"^[A-Za-z0-9_-]{16,64}\Z")],
+        error_messages={"required": "Send the form again.", "invalid": "Send the form again."},
+    )
+    prompts = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "class": "vLargeTextField"}),
+        help_text="One prompt a line. Empty lines are skipped.",
+    )
+    sheet = forms.FileField(
+        required=False,
+        label="Or a file",
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.jsonl,.ndjson,.txt"}),
+        help_text=f"UTF-8, up to {MAX_RENDERS:,} renders and {MAX_BYTES // 10**6} MB. "
+        ".csv or .tsv: a table whose first line names the columns. "
+        ".jsonl: one JSON object a line. .txt: one prompt a line. ",
+    )
+    kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE)
+    model = forms.CharField(initial="sume/auto", max_length=100)
+    priority = forms.IntegerField(
+        initial=0, min_value=-32_000, max_value=32_000, help_text="Higher goes first."
+    )
+    params = ParamsField(
+        required=False,
+        initial=dict,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField", "spellcheck": "false"}),
+        help_text='Further fields of the request, as a JSON object: {"aspect_ratio": "16:9"}.',
+    )
+    read: Sheet | None = None
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self.initial["token"] = new_token()
+        self.fields["sheet"].help_text += (
+            f"The names: {', '.join(request_fields())}; for avatars and avatar videos also "
+            f"{', '.join(COLUMNS)}."
+        )
+        add_workspaces(self)
+        add_models(self)
+        if not permissions.may_prioritize(user):
+            del self.fields["priority"]
+
+    def clean_prompts(self) -> str:
+        """Refuse too long text here: with a `maxlength`, browsers cut pasted text silently."""
+        prompts: str = self.cleaned_data["prompts"]
+        if len(prompts) > MOST_TYPED:
+            raise ValidationError(f"More than {MOST_TYPED:,} characters: send them as a .txt file.")
+        return prompts
+
+    def clean_sheet(self) -> Any:
+        """The file's layout and text, or None."""
+        file = self.cleaned_data["sheet"]
+        if not file:
+            return None
+        if file.size > MAX_BYTES:
+            raise ValidationError(f"The file is larger than {MAX_BYTES // 10**6} MB; split it.")
+        try:
+            return layout_of(file.name), decode(file.read())
+        except Unreadable as error:
+            raise ValidationError(str(error)) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Check every line, once the form itself is valid."""
+        data = self.cleaned_data
+        prompts, sheet = data.get("prompts", ""), data.get("sheet")
+        if not self.errors and bool(prompts.strip()) == bool(sheet):
+            text = "Type prompts or choose a file" + (", not both." if sheet else ".")
+            self.add_error("prompts", text)
+        common = {name: data.get(name) for name in ("kind", "model", "params")}
+        common["priority"] = data.get("priority", 0)
+        common |= {"workspace": data["workspace"]} if data.get("workspace") else {}
+        if not self.errors:
+            for error in request_errors(common):
+                # Lines can supply further fields that a kind needs, so these may be missing here.
+                name = error.field.removeprefix("params.")
+                if name == error.field or name in (common["params"] or {}):
+                    add_error_of(self, error)
+        if not self.errors:
+            data["layout"], data["text"] = sheet or (Layout.LINES, prompts)
+            data["common"] = common
+            self.read = drafts.check(data["text"], data["layout"], common, self.user)
+            if not (self.read.requests or self.read.faults):
+                self.add_error("sheet" if sheet else "prompts", "There is no render in it.")
+        return data
+
+
+def _fieldsets(form: AddManyForm) -> Any:
+    top, (name, options) = FIELDSETS
+    (*row, priority), *rest = options["fields"]
+    if priority in form.fields:
+        row.append(priority)
+    if "workspace" in form.fields:
+        rest.append("workspace")
+    return [top, (name, {**options, "fields": [tuple(row), *rest]})]
+
+
+def _in_words(params: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each field's name and its value, as text or JSON."""
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in params.items()
+    ]

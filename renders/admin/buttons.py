@@ -1,4 +1,4 @@
-"""A render's page: its buttons, and the ways from it to what else is known of it."""
+"""A render's page in the admin: its buttons, and links to related pages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from renders.templatetags.render_facts import can_cancel, can_retry, lacks_media
 
 @dataclass(frozen=True)
 class Button:
-    """One of the list's actions, for this render alone. A warning asks first."""
+    """One of the list's actions, for a single render. A warning asks for confirmation."""
 
     action: str
     label: str
@@ -29,7 +29,7 @@ class Button:
 
 @dataclass(frozen=True)
 class PageLink:
-    """A way to another page."""
+    """A link to another page."""
 
     label: str
     url: str
@@ -49,14 +49,14 @@ BUTTONS = {button.action: button for button in ALL}
 
 
 class RenderButtons(admin.ModelAdmin):
-    """What stands above a render's facts. Each button is the list's action, and as permitted."""
+    """The buttons and links above a render's facts. Each button is a permitted list action."""
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.act_view)
         return [path("<uuid:pk>/act/", view, name="renders_renderjob_act"), *super().get_urls()]
 
     def act_view(self, request: HttpRequest, pk: UUID) -> HttpResponseBase:
-        """Do to one render what the list's action does; then show it."""
+        """Apply a list action to one render, then show the render."""
         render = self.get_object(request, str(pk))
         if not self.has_view_permission(request, render):
             raise PermissionDenied
@@ -64,7 +64,7 @@ class RenderButtons(admin.ModelAdmin):
             raise Http404
         page = redirect("admin:renders_renderjob_change", pk)
         if request.method != "POST":
-            return page  # somebody had to log in first, and presses again
+            return page  # after a login in between: the user presses again
         action = request.POST.get("action", "")
         if action not in BUTTONS or action not in self.get_actions(request):
             raise PermissionDenied
@@ -85,7 +85,7 @@ class RenderButtons(admin.ModelAdmin):
             extra = {
                 "buttons": self._buttons(request, render),
                 "links": self._links(request, render),
-                # A retry that was confirmed on this page need not be confirmed on another.
+                # A retry confirmed on this page needs no second confirmation.
                 "shown_at": timezone.now().isoformat(),
                 "act_url": reverse("admin:renders_renderjob_act", args=[render.pk]),
             }
@@ -112,13 +112,13 @@ class RenderButtons(admin.ModelAdmin):
             links.append(PageLink("New from this", f"{add}?from={render.pk}"))
         if render.retry_of_id:
             links.append(PageLink("The render that it retries", _change_url(render.retry_of_id)))
-        seen = self.get_queryset(request).filter(retry_of=render)
-        links += [PageLink("Its retry", _change_url(retry.pk)) for retry in seen]
+        retries = self.get_queryset(request).filter(retry_of=render)
+        links += [PageLink("Its retry", _change_url(retry.pk)) for retry in retries]
         if request.user.has_perm("django_celery_results.view_taskresult"):
             try:
                 results = reverse("admin:django_celery_results_taskresult_changelist")
             except NoReverseMatch:
-                pass  # results are kept elsewhere
+                pass  # another result backend is used
             else:
                 links.append(PageLink("Task results", f"{results}?q={render.pk}"))
         if conf.FLOWER_URL:

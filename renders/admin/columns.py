@@ -1,4 +1,4 @@
-"""What the admin shows of a render, in the list and on its page."""
+"""The fields of a render in the admin: columns of the list, and facts on its page."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Preview")
     def thumbnail(self, render: RenderJob) -> SafeString:
-        """A small picture of fixed size; where there is none, what it will be."""
+        """A small picture of fixed size, or the kind of the render if there is none."""
         small = next((item.thumbnail for item in media(render) if item.thumbnail), "")
         if not small:
             return format_html(
@@ -36,12 +36,12 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Status", ordering="status")
     def badge(self, render: Any) -> SafeString:
-        """Its status, a request to cancel it, and why a person should look."""
+        """The status, a cancel request, and why the render needs attention."""
         return format_html_join(" ", '<span class="badge badge-{}">{}</span>', self._badges(render))
 
     @admin.display(description="Status", ordering="status")
     def badge_and_kind(self, render: Any) -> SafeString:
-        """Beneath it the kind and, where there are several, the workspace."""
+        """The badges, with the kind beneath, and the workspace if there are several."""
         words = [render.get_kind_display(), *([render.workspace] if workspaces.several() else [])]
         return format_html(
             '{}<span class="renders-kind">{}</span>', self.badge(render), ", ".join(words)
@@ -65,7 +65,7 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Added", ordering="created_at")
     def added(self, render: RenderJob) -> SafeString:
-        """How long ago, and by whom; a person leads to the renders of theirs."""
+        """How long ago, and by which user, linked to all renders of that user."""
         moment = render.created_at
         who: Any = "a program"
         if render.created_by_id:
@@ -80,7 +80,7 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Time", ordering="finished_at")
     def times(self, render: RenderJob) -> SafeString:
-        """How long until Sume took it, and how long Sume has had it."""
+        """The time until Sume accepted the render, and its time at Sume."""
         waited = format_html("{} wait", facts.waited(render))
         if render.submitted_at is None:
             return waited
@@ -112,9 +112,9 @@ class RenderColumns(admin.ModelAdmin):
 
     @admin.display(description="Error")
     def trouble(self, render: RenderJob) -> SafeString:
-        # Where Sume has no more to say, its message is the code.
-        told = render.error_code in ("", render.error_message)
-        code = "" if told else format_html("<code>{}</code>", render.error_code)
+        # Without further text from Sume, the message is the code.
+        repeated = render.error_code in ("", render.error_message)
+        code = "" if repeated else format_html("<code>{}</code>", render.error_code)
         return format_html(
             '<div class="renders-trouble"><p>{}</p>{}</div>', render.error_message, code
         )

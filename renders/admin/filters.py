@@ -1,4 +1,4 @@
-"""Filters of the list of renders that no field gives."""
+"""Filters of the list of renders that are no plain field lookups."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from renders.states import IN_FLIGHT, Status
 
 OVER_BUDGET = ("over_budget", "Waits for the budget")
 MOST_USERS = 20
-# Looked for among so many of the newest renders.
+# Users are taken from this many of the newest renders.
 MOST_RENDERS = 2_000
 
 
 class StatusFilter(admin.SimpleListFilter):
-    """Each status, and three that are none: with Sume or on the way, held, waiting for a budget."""
+    """Each status, and three conditions that are no status: in flight, held, over budget."""
 
     title = "status"
     parameter_name = "status"
@@ -46,7 +46,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 class AttentionFilter(admin.SimpleListFilter):
-    """What a person should look into."""
+    """Renders that a person should look at."""
 
     title = "needs attention"
     parameter_name = "standing"
@@ -64,7 +64,7 @@ class AttentionFilter(admin.SimpleListFilter):
 
 
 class EndedFilter(admin.SimpleListFilter):
-    """Ended in this day or month of the site's time zone."""
+    """Renders that ended today or this month, in the site's time zone."""
 
     title = "ended"
     parameter_name = "ended"
@@ -78,7 +78,7 @@ class EndedFilter(admin.SimpleListFilter):
 
 
 class WorkspaceFilter(admin.SimpleListFilter):
-    """Whose account: where there are several."""
+    """Renders of one workspace; shown only if there are several."""
 
     title = "workspace"
     parameter_name = "workspace"
@@ -91,16 +91,16 @@ class WorkspaceFilter(admin.SimpleListFilter):
 
 
 class UserFilter(admin.SimpleListFilter):
-    """Whose renders: those who added one last, and whoever is chosen now."""
+    """Renders of one user. Offers the users who added renders last, and the current choice."""
 
     title = "who"
     parameter_name = "who"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        theirs = RenderJob.objects.filter(created_by=OuterRef("pk")).order_by("-created_at")
+        own = RenderJob.objects.filter(created_by=OuterRef("pk")).order_by("-created_at")
         users = get_user_model()._default_manager.order_by()
         newest = RenderJob.objects.values("created_by")[:MOST_RENDERS]
-        lately = users.filter(pk__in=newest).annotate(last=theirs.values("created_at")[:1])
+        lately = users.filter(pk__in=newest).annotate(last=own.values("created_at")[:1])
         shown: list[Any] = list(lately.order_by("-last")[:MOST_USERS])
         chosen = self.value()
         if chosen and chosen not in {"nobody", *(str(user.pk) for user in shown)}:

@@ -13,7 +13,7 @@ from renders.states import Kind
 
 
 class RenderAdminForm(TokenForm, forms.ModelForm):
-    """Adds a render in the admin, which sets `user` on the class it makes of this."""
+    """Adds a render. The admin sets `user` on the subclass that it makes."""
 
     kind = forms.ChoiceField(choices=Kind.choices, initial=Kind.IMAGE, widget=KindChoice)
     params = ParamsField(
@@ -33,4 +33,4 @@ class RenderAdminForm(TokenForm, forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.initial.get("kind") not in Kind.values:
-            self.initial["kind"] = Kind.IMAGE  # the address may ask for anything
+            self.initial["kind"] = Kind.IMAGE  # the query string may hold anything

@@ -1,4 +1,4 @@
-"""The gate's page: may Sume be asked now, why not, until when; and a button. For each workspace."""
+"""The gate's page: whether each workspace may send, why not and until when; pause and resume."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from renders.reports import standing
 from renders.reports.standing import GateStanding
 from renders.states import RequestType
 
-# What no button ends: the settings do, or the next month.
+# No button ends these: the settings do, or the next month.
 NOT_RESUMED = {"budget_spent", "unknown_workspace"}
 
 
 @admin.register(Gate)
 class GateAdmin(admin.ModelAdmin):
-    """One page instead of a list; nothing is edited by hand."""
+    """One page instead of a list. Nothing is edited by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -33,7 +33,7 @@ class GateAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the gates; POST `pause` or `resume` from those who may change them."""
+        """Show the gates. POST `pause` or `resume` needs the change permission."""
         may_act = self.has_change_permission(request)
         if not (may_act or self.has_view_permission(request)):
             raise PermissionDenied
@@ -41,13 +41,13 @@ class GateAdmin(admin.ModelAdmin):
             if not may_act:
                 raise PermissionDenied
             return self._act(request)
-        known = standing.all_gates()
+        by_workspace = standing.all_gates()
         context = {
             **self.admin_site.each_context(request),
             "title": "Gate",
             "opts": self.opts,
-            "accounts": [_account(name, gates) for name, gates in known.items()],
-            "several": len(known) > 1,
+            "accounts": [_account(name, gates) for name, gates in by_workspace.items()],
+            "several": len(by_workspace) > 1,
             "may_act": may_act,
             "over_budget_url": reverse("admin:renders_renderjob_changelist")
             + "?status=over_budget",
@@ -57,14 +57,14 @@ class GateAdmin(admin.ModelAdmin):
         return TemplateResponse(request, "renders/admin/gate.html", context)
 
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The one page there is."""
+        """Redirect to the one page."""
         return HttpResponseRedirect(reverse("admin:renders_gate_changelist"))
 
     def _act(self, request: HttpRequest) -> HttpResponse:
-        workspace, known = request.POST.get("workspace", DEFAULT), standing.all_workspaces()
-        if workspace not in known:
+        workspace, names = request.POST.get("workspace", DEFAULT), standing.all_workspaces()
+        if workspace not in names:
             raise PermissionDenied
-        where = f"{workspace}: " if len(known) > 1 else ""
+        where = f"{workspace}: " if len(names) > 1 else ""
         if "pause" in request.POST:
             services.pause_sending(workspace, request.user)
             self._note(request, workspace, "Paused sending.")
@@ -88,9 +88,9 @@ class GateAdmin(admin.ModelAdmin):
 
 def _account(workspace: str, gates: list[GateStanding]) -> dict[str, Any]:
     figures = standing.figures(workspace)
-    held = any(one.held for one in gates)
+    held = any(row.held for row in gates)
     paused = any(
-        one.refusals or ((one.closed or one.trying) and one.code not in NOT_RESUMED)
-        for one in gates
+        row.refusals or ((row.closed or row.trying) and row.code not in NOT_RESUMED)
+        for row in gates
     )
     return {"name": workspace, "gates": gates, "figures": figures, "held": held, "paused": paused}

@@ -1,8 +1,7 @@
-"""Finding renders: by words, by names, and by the first characters of an id.
+"""Renders in the admin: search, the list, the page of one render, and adding one.
 
-The list of renders, also where there are millions: nothing in it counts or reads them all.
-
-The admin: add a render, look at it, ask for cancel or retry. Nothing is edited or deleted.
+Nothing is edited or deleted. The list must work with millions of rows, so nothing in it counts or
+reads all of them.
 """
 
 import re
@@ -48,105 +47,9 @@ from renders.states import OVER_BUDGET
 
 MOST_WORDS = 20
 START_OF_ID = re.compile(r"[0-9a-f]{8,32}", re.IGNORECASE)
-
-
-class RenderSearch(admin.ModelAdmin):
-    """The list's search box."""
-
-    search_help_text = (
-        "Words of the prompt, an id or its first eight characters, how a Sume job id or a "
-        "reference begins, or a user."
-    )
-
-    def get_search_fields(self, request: HttpRequest) -> list[str]:
-        user = f"created_by__{get_user_model().USERNAME_FIELD}"
-        return ["prompt", "^sume_job_id", "^reference", user]
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """What looks like an id and is one, is that; all else is looked for as words."""
-        start = search_term.strip().replace("-", "")
-        if START_OF_ID.fullmatch(start):
-            known = queryset.filter(pk__range=(_id(start, "0"), _id(start, "f")))
-            if known.exists():
-                return known, False
-        # Each word is a condition of its own, and databases bear only so many.
-        words = " ".join(search_term.split()[:MOST_WORDS])
-        return super().get_search_results(request, queryset, words)
-
-
-def _id(start: str, filling: str) -> UUID:
-    return UUID(start.ljust(32, filling))
-
-
-# Nobody reads on for longer: filters find what lies further back.
+# The list counts and pages no further: filters find older renders.
 MOST_COUNTED = 10_000
 LONGEST_DAYS = {"year": 366, "month": 31, "day": 1}
-
-
-class AtLeast(int):
-    """A number at which counting ended."""
-
-    def __str__(self) -> str:
-        return f"{int(self):,}+"
-
-
-class RenderPages(Paginator):
-    """Counts as far as somebody may read on."""
-
-    @cached_property
-    def count(self) -> int:
-        found: Any = self.object_list
-        number = found.order_by()[: MOST_COUNTED + 1].count()
-        return number if number <= MOST_COUNTED else AtLeast(MOST_COUNTED)
-
-
-class ByPeriod(RenderQuerySet):
-    """What the list's line of years, months or days asks for."""
-
-    def datetimes(self, field_name: str, kind: str, *args: Any, **kwargs: Any) -> Any:
-        """When those periods began in which there are some: one look into the index for each."""
-        found: list[datetime] = []
-        rows = self.order_by(field_name).values_list(field_name, flat=True)
-        moment = rows.first()
-        while moment:
-            start = _start(timezone.localtime(moment), kind)
-            found.append(start)
-            following = _start(start + timedelta(days=LONGEST_DAYS[kind], hours=2), kind)
-            moment = rows.filter(**{f"{field_name}__gte": following}).first()
-        return found
-
-
-class RenderList(ChangeList):
-    """Reads no more than a page of the list shows: prompts and requests can be long."""
-
-    def get_filters(self, request: HttpRequest) -> Any:
-        given = [value for values in self.get_filters_params().values() for value in values]
-        if "\0" in "".join(given):  # PostgreSQL cannot even compare it
-            raise IncorrectLookupParameters
-        return super().get_filters(request)
-
-    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        # Dates of what is filtered otherwise could only be found by reading all.
-        others = [name for name in self.get_filters_params() if not name.startswith("created_at__")]
-        if others or self.query:
-            self.date_hierarchy = None
-        return super().get_queryset(request, *args, **kwargs)
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows = attention.with_reason(self.result_list)
-        self.result_list = with_openings(rows.defer("request_body", "error_message"), 100)
-
-
-def _start(moment: datetime, kind: str) -> datetime:
-    """When the year, month or day of this moment began, by the clock on the wall."""
-    month = 1 if kind == "year" else moment.month
-    day = moment.day if kind == "day" else 1
-    return timezone.make_aware(datetime(moment.year, month, day))  # noqa: DTZ001 (made aware)
-
-
 ORDER = "Order and name"
 ASKED = [*kind_fields.BEFORE, "prompt", *kind_fields.AFTER, *kind_fields.SELDOM, "model", "params"]
 ASKED_FIELDSET: Any = (None, {"fields": ["token", "kind", *ASKED]})
@@ -179,9 +82,56 @@ FIELDSETS: Any = [
 ]
 
 
+class RenderSearch(admin.ModelAdmin):
+    """The search box of the list: words, names, ids and the start of an id."""
+
+    search_help_text = (
+        "Words of the prompt, an id or its first eight characters, how a Sume job id or a "
+        "reference begins, or a user."
+    )
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        user = f"created_by__{get_user_model().USERNAME_FIELD}"
+        return ["prompt", "^sume_job_id", "^reference", user]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """The renders with this id or start of an id, if there are any; else a word search."""
+        start = search_term.strip().replace("-", "")
+        if START_OF_ID.fullmatch(start):
+            renders = queryset.filter(pk__range=(_id(start, "0"), _id(start, "f")))
+            if renders.exists():
+                return renders, False
+        # Each word is a separate condition, and databases limit their number.
+        words = " ".join(search_term.split()[:MOST_WORDS])
+        return super().get_search_results(request, queryset, words)
+
+
+def _id(start: str, filling: str) -> UUID:
+    return UUID(start.ljust(32, filling))
+
+
+class AtLeast(int):
+    """A lower bound: counting stopped at this number."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}+"
+
+
+class RenderPages(Paginator):
+    """A paginator that counts at most `MOST_COUNTED` rows."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        number = rows.order_by()[: MOST_COUNTED + 1].count()
+        return number if number <= MOST_COUNTED else AtLeast(MOST_COUNTED)
+
+
 @admin.register(RenderJob)
 class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, RenderSearch):
-    """Adds through the services; all else is read-only, since what was sent cannot be edited."""
+    """Renders in the admin. Adding goes through services; sent requests cannot be edited."""
 
     form = RenderAdminForm
     list_display = ["thumbnail", "badge_and_kind", "short_prompt", "added", "times", "cost"]
@@ -190,8 +140,8 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     list_select_related = ["created_by"]
     date_hierarchy = "created_at"
     paginator = RenderPages
-    show_full_result_count = False  # a count of all rows, for a number beside the other
-    show_facets = admin.ShowFacets.NEVER  # a count of all rows for each choice of each filter
+    show_full_result_count = False  # it would count all rows
+    show_facets = admin.ShowFacets.NEVER  # they would count all rows per filter choice
 
     class Media:
         css = {"all": ["renders/admin.css"]}
@@ -205,7 +155,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # a bill's row stays
+        return False  # a billed row stays
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RenderJob]:
         return ByPeriod(RenderJob).visible_to(request.user)
@@ -217,7 +167,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return render
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Of workspaces nobody reads where there is one."""
+        """The filters; workspaces only if there are several."""
         return [*self.list_filter, *([WorkspaceFilter] if workspaces.several() else [])]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -234,7 +184,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
             ]
             return [ASKED_FIELDSET, (ORDER, {"fields": fields})]
         missing = set()
-        # Why it waits for a budget, "Now" says.
+        # If the render waits for the budget, "Now" says so.
         if obj.error_code == OVER_BUDGET or not (obj.error_code or obj.error_message):
             missing.add("trouble")
         if not obj.artifacts:
@@ -255,7 +205,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         kwargs["form"] = forms.ModelForm if obj else RenderAdminForm
         if obj is None:
             hidden = set() if permissions.may_prioritize(request.user) else {"priority"}
-            # The workspace's is the form's own.
+            # The form itself adds the workspace's field.
             kwargs["fields"] = ["token", *(name for name in REQUEST_FIELDS if name not in hidden)]
         form: Any = super().get_form(request, obj, change=change, **kwargs)
         form.user = request.user
@@ -268,7 +218,7 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return super().add_view(request, form_url, extra | (extra_context or {}))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """`?from=<id>` begins with what another render asks for."""
+        """The initial values; `?from=<id>` copies another render's request."""
         if request.GET.get("from"):
             try:
                 row = permissions.visible(request.user, UUID(request.GET["from"]))
@@ -278,16 +228,16 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
         return super().get_changeform_initial_data(request)
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> RenderJob:
-        """A valid form has made its render, which is sent once this transaction commits."""
+        """The render that the valid form has made; it is sent once this transaction commits."""
         request._render_repeated = form.repeated  # type: ignore[attr-defined]
         render: RenderJob = form.made
         return render
 
     def save_model(self, *args: Any) -> None:
-        """Stored already, by the form."""
+        """Nothing to do: the form has stored the render."""
 
     def save_related(self, *args: Any) -> None:
-        """Nothing else is on the form."""
+        """Nothing to do: the form has no related rows."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         repeated = getattr(request, "_render_repeated", False)
@@ -310,3 +260,48 @@ class RenderJobAdmin(AddMany, RenderActions, RenderButtons, RenderColumns, Rende
     def view_on_site(self, obj: RenderJob) -> str:
         """The render's page, with its buttons."""
         return obj.get_absolute_url()
+
+
+class RenderList(ChangeList):
+    """The list, which reads only the columns it shows: prompts and requests can be long."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        given = [value for values in self.get_filters_params().values() for value in values]
+        if "\0" in "".join(given):  # PostgreSQL refuses to compare it
+            raise IncorrectLookupParameters
+        return super().get_filters(request)
+
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # With other filters, the date navigation would have to read all rows.
+        others = [name for name in self.get_filters_params() if not name.startswith("created_at__")]
+        if others or self.query:
+            self.date_hierarchy = None
+        return super().get_queryset(request, *args, **kwargs)
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = attention.with_reason(self.result_list)
+        self.result_list = with_openings(rows.defer("request_body", "error_message"), 100)
+
+
+class ByPeriod(RenderQuerySet):
+    """The queryset for the list's date navigation (years, months, days)."""
+
+    def datetimes(self, field_name: str, kind: str, *args: Any, **kwargs: Any) -> Any:
+        """The starts of the periods that have rows: one index lookup per period."""
+        starts: list[datetime] = []
+        rows = self.order_by(field_name).values_list(field_name, flat=True)
+        moment = rows.first()
+        while moment:
+            start = _start(timezone.localtime(moment), kind)
+            starts.append(start)
+            following = _start(start + timedelta(days=LONGEST_DAYS[kind], hours=2), kind)
+            moment = rows.filter(**{f"{field_name}__gte": following}).first()
+        return starts
+
+
+def _start(moment: datetime, kind: str) -> datetime:
+    """The local start of the year, month or day of this moment."""
+    month = 1 if kind == "year" else moment.month
+    day = moment.day if kind == "day" else 1
+    return timezone.make_aware(datetime(moment.year, month, day))  # noqa: DTZ001 (made aware)

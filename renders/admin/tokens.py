@@ -1,4 +1,4 @@
-"""Tokens for the API: made here, shown once, revoked. Their text is kept nowhere."""
+"""API tokens in the admin: made here, shown once, revoked. Their text is never stored."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from renders.models import ApiToken
 
 
 class TokenForm(forms.ModelForm):
-    """What a person says of a new token. `owner` is whose it is where no field asks."""
+    """The fields of a new token. `owner` is the user if the form has no field for it."""
 
     owner: Any = None
 
@@ -29,7 +29,7 @@ class TokenForm(forms.ModelForm):
         return expires_at
 
     def clean(self) -> dict[str, Any]:
-        """One name, one valid token: a form that is sent again makes no second one."""
+        """Refuse a second valid token with the same name, also from a form sent twice."""
         data = super().clean() or self.cleaned_data
         same = ApiToken.objects.valid(timezone.now()).filter(
             user=data.get("user") or self.owner, name=data.get("name")
@@ -43,7 +43,7 @@ class TokenForm(forms.ModelForm):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin):
-    """Everybody's own tokens; superusers see and make those of all."""
+    """Each user's own tokens; superusers see and make tokens for everybody."""
 
     form = TokenForm
     list_display = ["name", "hint", "user", "state", "created_at", "last_used_at", "expires_at"]
@@ -83,12 +83,12 @@ class ApiTokenAdmin(admin.ModelAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """One button: what follows is the page that shows the token."""
+        """Only one save button: the next page shows the token."""
         extra = {"show_save_and_add_another": False, "show_save_and_continue": False}
         return super().add_view(request, form_url, extra | (extra_context or {}))
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
-        """A new one gets its text, for the one reply that follows; an old one stays as it is."""
+        """Give a new token its text, for the following reply only; never change an old token."""
         if change:
             return
         if not _is_superuser(request):
@@ -99,7 +99,7 @@ class ApiTokenAdmin(admin.ModelAdmin):
     def response_add(
         self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Show the token in the reply itself: no address, session or message ever holds it."""
+        """Show the token in the reply itself, so it is never in a URL, session or message."""
         context = {
             **self.admin_site.each_context(request),
             "title": "Your new API token",
@@ -118,7 +118,7 @@ class ApiTokenAdmin(admin.ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """The token, and the button that revokes it: nothing else about it changes."""
+        """The token with a button that revokes it. Nothing else can change."""
         if request.method == "POST":
             token: Any = self.get_object(request, object_id)
             if token is None or not self.has_change_permission(request, token):
@@ -130,7 +130,7 @@ class ApiTokenAdmin(admin.ModelAdmin):
 
     @admin.action(description="Revoke the selected tokens", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
-        """From now on they open nothing."""
+        """Revoke the tokens: requests with them are refused from now on."""
         self._revoke(request, queryset)
 
     def _revoke(self, request: HttpRequest, tokens: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which workspace a person's renders are made in; not shown where there never were several."""
+"""The workspace that each user's renders are made in; hidden unless there are, or were, several."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from renders.models import UserWorkspace
 
 
 class UserWorkspaceForm(forms.ModelForm):
-    """One of those that are configured, and what was chosen before."""
+    """A choice of the configured workspaces, plus the current one if it is gone."""
 
     workspace = forms.ChoiceField(help_text="Where this person's renders are made, and billed.")
 
@@ -31,7 +31,7 @@ class UserWorkspaceForm(forms.ModelForm):
 
 @admin.register(UserWorkspace)
 class UserWorkspaceAdmin(admin.ModelAdmin):
-    """People who are not here use the workspace `default`."""
+    """The workspace of each user. Users without a row use `default`."""
 
     form = UserWorkspaceForm
     list_display = ["user", "workspace"]
@@ -40,5 +40,5 @@ class UserWorkspaceAdmin(admin.ModelAdmin):
     raw_id_fields = ["user"]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        some = workspaces.several() or UserWorkspace.objects.exists()
-        return some and super().has_module_permission(request)
+        shown = workspaces.several() or UserWorkspace.objects.exists()
+        return shown and super().has_module_permission(request)

@@ -1,1 +1,1 @@
-"""The JSON API, for people with a session and for programs with a token."""
+"""The JSON API, for users with a session and for programs with a token."""

@@ -1,7 +1,7 @@
-"""Who calls: the bearer of a token, or a person with a session.
+"""Authentication of API callers: by token, or by session.
 
-A request that brings a token is judged by the token alone; its cookies count for nothing, so it
-needs no CSRF token. Nothing here redirects: a program cannot log in on a page.
+With a token, cookies are ignored, so the request needs no CSRF token. Nothing redirects to a
+login page, since a program could not use it.
 """
 
 from django.http import HttpRequest
@@ -17,13 +17,16 @@ REFUSED = f'{REALM}, error="invalid_token"'
 
 
 def authenticate(request: HttpRequest) -> bool:
-    """Set `request.user`; returns whether a token did it. Raises `Problem`."""
-    # Nothing in clear in a variable: a traceback that shows these would show the token.
+    """True if a token authenticates the caller, False if a session does; sets `request.user`.
+
+    Raises `Problem`.
+    """
+    # `Hidden`, because a traceback that shows variables would show the token.
     given = Hidden(request.headers.get("Authorization", ""))
     if given.partition(" ")[0].lower() == "bearer":
         _by_token(request, Hidden(given[7:].strip()))
         return True
-    # Another scheme is somebody else's: that of a proxy, for instance.
+    # Other schemes are ignored: a proxy may use them.
     if not request.user.is_authenticated:
         raise Problem(
             401, "Send a token (Authorization: Bearer …) or log in.", WWW_Authenticate=REALM

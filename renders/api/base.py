@@ -1,4 +1,4 @@
-"""What every address of the API does before and after its own work."""
+"""The base of all API views: checks before the view's own work, and headers after it."""
 
 import logging
 from typing import Any
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 @method_decorator([csrf_exempt, login_not_required], name="dispatch")
 class ApiView(View):
-    """Who calls, how often, how, in what form: refused in this order, before anything is read."""
+    """Checks authentication, rate, method and headers, in this order, before reading the body."""
 
     needs_body = False
-    public = False  # for callers whom nobody knows, too
+    public = False  # True: for callers without authentication too
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.quota: throttling.Quota | None = None
@@ -41,7 +41,7 @@ class ApiView(View):
             logger.warning("%s %s refused: %s.", request.method, request.path, type(error).__name__)
             response = unacceptable(error).response()
         except Exception:
-            # Those who collect errors listen to Django's own signal.
+            # Error collectors listen to Django's signal.
             got_request_exception.send(sender=type(self), request=request)
             logger.exception("%s %s failed.", request.method, request.path)
             response = unexpected().response()
@@ -70,7 +70,7 @@ class ApiView(View):
         return self._protected(request, *args, **kwargs)
 
     def _protected(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Django's own CSRF check, its refusal turned into a problem."""
+        """The view's response after Django's CSRF check. Raises `Problem` if that fails."""
         passed = False
 
         def handle(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

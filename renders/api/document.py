@@ -1,4 +1,4 @@
-"""The OpenAPI document, built from the values that the code itself goes by."""
+"""The OpenAPI document, built from the values that the code itself uses."""
 
 from django.conf import settings
 from django.urls import reverse
@@ -16,7 +16,7 @@ breaks on the way. Every error is a problem document (RFC 9457)."""
 
 
 def document() -> Json:
-    """The whole of it."""
+    """The complete document."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Renders", "version": "1", "description": ABOUT},
@@ -77,5 +77,5 @@ def document() -> Json:
 
 
 def _root() -> str:
-    """Where the project has put the app's pages: all paths are below it."""
+    """The path under which the project serves the app; all paths are relative to it."""
     return reverse("renders:api_list").removesuffix("/api/renders/") or "/"

@@ -1,7 +1,7 @@
-"""The list: which renders, from where on, how many. The query of an address, read strictly.
+"""The list of renders in the API: filters, paging and limits, parsed strictly from the query.
 
-A page ends at a row, by time and id; the next begins after it. So renders that are added
-meanwhile move nothing: no page repeats or leaves out a row that was there.
+A page ends at a row (creation time and id), and the next page starts after it. So new renders
+move nothing: no page repeats or skips a row.
 """
 
 import re
@@ -30,26 +30,26 @@ SALT = "renders.api.cursor"
 
 @dataclass
 class Listing:
-    """What a query asks for."""
+    """A parsed query: the filters, the page's size and its start."""
 
     limit: int = DEFAULT_LIMIT
     where: Q = field(default_factory=Q)
     after: tuple[datetime, UUID] | None = None
 
     def page(self, renders: RenderQuerySet) -> tuple[list[RenderJob], str]:
-        """The rows, newest first, and the cursor of the next page if there is one."""
-        found = renders.filter(self.where)
+        """The rows, newest first, and the next page's cursor, or "" on the last page."""
+        matching = renders.filter(self.where)
         if self.after:
             at, pk = self.after
-            # The first condition says nothing new; it lets the database begin at the right place.
-            found = found.filter(created_at__lte=at).exclude(created_at=at, pk__gte=pk)
-        rows = list(found.order_by("-created_at", "-id")[: self.limit + 1])
+            # The first condition is redundant, but lets the database start at the right place.
+            matching = matching.filter(created_at__lte=at).exclude(created_at=at, pk__gte=pk)
+        rows = list(matching.order_by("-created_at", "-id")[: self.limit + 1])
         more = len(rows) > self.limit
         return rows[: self.limit], cursor_of(rows[self.limit - 1]) if more else ""
 
 
 def read_listing(query: QueryDict) -> Listing:
-    """Raises `Problem`, which names every parameter at fault."""
+    """The parsed query. Raises `Problem` with every invalid parameter."""
     listing, errors = Listing(), []
     for name, values in query.lists():
         try:
@@ -66,7 +66,7 @@ def read_listing(query: QueryDict) -> Listing:
 
 
 def cursor_of(render: RenderJob) -> str:
-    """The place after this row. Signed, so that nobody builds on what is in it."""
+    """The position after this row. It is signed, so that callers cannot rely on its content."""
     return signing.dumps([render.created_at.isoformat(), str(render.pk)], salt=SALT)
 
 
@@ -125,10 +125,10 @@ PARAMETERS: dict[str, Callable[[Listing, str, str], None]] = {
 }
 
 
-def _words(name: str, value: str, known: list[str]) -> set[str]:
+def _words(name: str, value: str, allowed: list[str]) -> set[str]:
     words = set(value.split(","))
-    if not words <= set(known):
-        raise InvalidRender(name, f"One or more, with commas between, of: {', '.join(known)}.")
+    if not words <= set(allowed):
+        raise InvalidRender(name, f"One or more, with commas between, of: {', '.join(allowed)}.")
     return words
 
 

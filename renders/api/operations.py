@@ -1,4 +1,4 @@
-"""The OpenAPI document: the operations, and how they lead to each other."""
+"""The operations of the OpenAPI document, and the links between them."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ LINKS_OF_NEW: Json = {"read": _link("getRender"), **LINKS}
 def _operation(
     name: str, summary: str, replies: Json, problems: tuple[int, ...], **more: Any
 ) -> Json:
-    """An operation; what can happen to each, beside its own problems, is added."""
+    """An operation with its replies, its own problems and those that every operation has."""
     refused = {str(status): ref("responses", f"Problem{status}") for status in problems}
     usual = {str(status): ref("responses", f"Problem{status}") for status in (401, 429, 500)}
     responses = dict(sorted({**replies, **refused, **usual}.items()))
@@ -199,7 +199,7 @@ def get_render() -> Json:
 
 def get_artifact() -> Json:
     media: Json = {"schema": {"type": "string", "format": "binary"}}
-    found: Json = {
+    file: Json = {
         "description": "The file.",
         "headers": RATE,
         "content": dict.fromkeys(("image/*", "video/*", "application/octet-stream"), media),
@@ -209,7 +209,7 @@ def get_artifact() -> Json:
         "headers": {"Location": ref("headers", "Location"), **RATE},
     }
     return _operation(
-        "getArtifact", "A finished picture or clip", {"200": found, "302": elsewhere}, (404,)
+        "getArtifact", "A finished picture or clip", {"200": file, "302": elsewhere}, (404,)
     )
 
 

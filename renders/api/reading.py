@@ -1,4 +1,4 @@
-"""What callers send to make renders: a body in JSON, and a key. Raises `Problem`."""
+"""Reading requests that make renders: the JSON body and the key. Errors are `Problem`s."""
 
 import re
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ KEY = re.compile(r"[ -~]{1,255}")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The renders that a body asks for; `many` where it was a list."""
+    """The renders that a body requests; `many` if it is a list."""
 
     requests: list[dict[str, Any]]
     many: bool
     body: dict[str, Any]
 
     def field(self, index: int, name: str) -> str:
-        """A field's name in the body."""
+        """The path of a render's field in the body, for error messages."""
         return f"renders[{index}].{name}" if self.many else name
 
 
 def check_body_headers(request: HttpRequest, *, needed: bool) -> None:
-    """Refuse a body that is too large, or no JSON, before it is read."""
+    """Raise `Problem` for a body that is too large or not JSON, before reading it."""
     given = str(request.META.get("CONTENT_LENGTH") or "")
     length = int(given[:20]) if given.isdecimal() else 0
     if length > MAX_BODY_BYTES:
@@ -40,7 +40,7 @@ def check_body_headers(request: HttpRequest, *, needed: bool) -> None:
 
 
 def read_key(request: HttpRequest) -> str:
-    """The caller's `Idempotency-Key`, or an empty text."""
+    """The caller's `Idempotency-Key`, or "". Raises `Problem` for an invalid one."""
     key = request.headers.get("Idempotency-Key")
     if key is None:
         return ""
@@ -54,7 +54,7 @@ def read_key(request: HttpRequest) -> str:
 
 
 def read_wanted(request: HttpRequest) -> Wanted:
-    """One render, or many below `renders`."""
+    """The requested renders: one, or several in `renders`. Raises `Problem` with all errors."""
     body = _read_object(request)
     if "renders" not in body:
         wanted = Wanted([body], many=False, body=body)
@@ -72,7 +72,7 @@ def read_wanted(request: HttpRequest) -> Wanted:
 
 
 def _refuse_workspaces(user: Any, wanted: Wanted) -> None:
-    """Who may not name a workspace is not told either whether there is one of that name."""
+    """Raise `Problem` for a workspace that the user may not choose, whether it exists or not."""
     if "workspace" not in request_fields():
         return
     first: dict[str, int] = {}
@@ -107,13 +107,13 @@ def _list(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _errors(fields: dict[str, Any]) -> list[InvalidRender]:
-    known_names = request_fields()
-    unknown = [InvalidRender(name, "Unknown field.") for name in fields if name not in known_names]
+    names = request_fields()
+    unknown = [InvalidRender(name, "Unknown field.") for name in fields if name not in names]
     priority = fields.get("priority")
     if isinstance(priority, float) and priority.is_integer():
-        fields["priority"] = int(priority)  # to JSON, 3.0 is a whole number
-    known = {name: value for name, value in fields.items() if name in known_names}
-    return [*unknown, *request_errors({"prompt": "", **known})]
+        fields["priority"] = int(priority)  # in JSON, 3.0 is a whole number
+    valid = {name: value for name, value in fields.items() if name in names}
+    return [*unknown, *request_errors({"prompt": "", **valid})]
 
 
 def _read_object(request: HttpRequest) -> dict[str, Any]:

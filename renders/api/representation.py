@@ -1,4 +1,4 @@
-"""Renders as the API shows them: media by the app's own addresses, never Sume's."""
+"""Renders as the API's JSON. Media have this app's addresses, never Sume's."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from renders.states import takes_model
 
 
 def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
-    """One render."""
+    """A render as JSON."""
     error = None
     if render.is_terminal and render.error_code:
         error = {"code": render.error_code, "message": render.error_message}
@@ -52,7 +52,7 @@ def represent(request: HttpRequest, render: RenderJob) -> dict[str, Any]:
 
 
 def represent_allowance(allowance: Allowance) -> dict[str, Any]:
-    """What is left in one workspace."""
+    """A workspace's budgets as JSON."""
     return {
         "workspace": allowance.workspace,
         "budget_usd_micros": allowance.budget,
@@ -73,5 +73,5 @@ def _address(request: HttpRequest, name: str, *args: Any) -> str:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    """RFC 3339, to the microsecond: what is shown can be asked for."""
+    """RFC 3339 with microseconds, so that callers can filter by the exact time."""
     return moment.isoformat().replace("+00:00", "Z") if moment else None

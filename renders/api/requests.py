@@ -1,4 +1,4 @@
-"""The OpenAPI document: what is sent to make renders. Each kind's rules are those of `bodies`."""
+"""The request schemas of the OpenAPI document, made from each kind's rules in `sume.bodies`."""
 
 from renders.api import reading
 from renders.api.schemas import NO_NUL, Json, ref
@@ -18,7 +18,7 @@ NAMES: dict[tuple[Kind, str], str] = {
     (Kind.AVATAR, "ethnicity"): "AvatarFromPropsRequest",
     (Kind.AVATAR_VIDEO, "prompt"): "AvatarVideoRequest",
 }
-# What no schema can say.
+# Rules that a schema cannot express.
 BEYOND: dict[Kind, str] = {
     Kind.AVATAR: "422: somebody else has this `avatar_handle`.",
     Kind.AVATAR_VIDEO: "422: the avatar is neither yours nor released to everybody, or the script "
@@ -33,7 +33,7 @@ WORKSPACE: Json = {
 
 
 def request_schemas() -> Json:
-    """Every schema of a request by its name."""
+    """The schemas of requests, by name."""
     alternatives = {
         NAMES[kind, source[0]]: _alternative(kind, source)
         for kind in Kind
@@ -62,7 +62,7 @@ def request_schemas() -> Json:
 
 
 def _alternative(kind: Kind, source: tuple[str, ...]) -> Json:
-    """A request of this kind that is made from this."""
+    """The schema of a request of this kind from this source."""
     with_params = any(field.required for field in SHAPES[kind].fields.values())
     required = {
         "kind": kind != Kind.IMAGE,  # the default

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what comes back, as schemas, headers and examples."""
+"""The reply schemas, headers and examples of the OpenAPI document."""
 
 from typing import Any
 
@@ -193,7 +193,7 @@ BUDGET_SCHEMA: Json = {
 
 
 def reply_schemas() -> Json:
-    """Every schema of a reply by its name, and that of any JSON value."""
+    """The schemas of replies, and the schema of any JSON value, by name."""
     return {
         "Render": RENDER,
         "Renders": {
@@ -281,20 +281,22 @@ HEADERS: Json = {
     "WWW-Authenticate": header("Bearer, and why it was refused.", required=True, type="string"),
     "Allow": header("What is possible here.", required=True, type="string"),
 }
+# The header that a status adds.
 EXTRA = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After"}
 # A second example for a status.
 OTHERS = {429: LINE_FULL}
 
 
 def _examples(usual: Json) -> Json:
+    """The example of a problem, or several if its status has a second one."""
     if usual["status"] not in OTHERS:
         return {"example": usual}
-    found = [usual, {**usual, **OTHERS[usual["status"]]}]
-    return {"examples": {one["code"]: {"value": one} for one in found}}
+    bodies = [usual, {**usual, **OTHERS[usual["status"]]}]
+    return {"examples": {body["code"]: {"value": body} for body in bodies}}
 
 
 def problem(status: int) -> Json:
-    """The reply that tells of this error."""
+    """The reply with this status, a problem document."""
     code, title = STATUSES[status]
     example = {"type": "about:blank", "title": title, "status": status, "code": code}
     headers = {EXTRA[status]: ref("headers", EXTRA[status])} if status in EXTRA else {}

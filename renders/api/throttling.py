@@ -1,7 +1,7 @@
-"""How often: requests of one user in a minute, counted in Redis for all web processes.
+"""Rate limits: requests per user and minute, counted in Redis for all web processes.
 
-Redis is a cost saver here too. While it is away, everybody is let in and the log says so; after
-a failure it is left alone for some seconds, so that a silent one does not slow down each request.
+If Redis is down, requests are not limited, and the log says so. After a failure, Redis is not
+used for some seconds, so that a silent server does not delay every request.
 """
 
 import logging
@@ -20,7 +20,8 @@ WINDOW_SECONDS = 60
 REFUSALS_PER_MINUTE = 30
 REST_SECONDS = 5.0
 
-# The minute begins with its first request. A count without an end would never be forgotten.
+# The minute starts with its first request. A counter without expiry would never be deleted, so
+# one is set whenever it is missing.
 _COUNT = """
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
@@ -34,7 +35,7 @@ return {count, left}
 
 @dataclass(frozen=True)
 class Quota:
-    """What is left of a minute: `reset` is in how many seconds the next one begins."""
+    """A minute's limit and count; `reset` is the number of seconds until the next minute."""
 
     limit: int
     count: int
@@ -42,7 +43,7 @@ class Quota:
 
     @property
     def headers(self) -> dict[str, str]:
-        """For every reply, so that callers can slow down in time."""
+        """The headers for every reply, so that callers can slow down in time."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(max(0, self.limit - self.count)),
@@ -50,7 +51,7 @@ class Quota:
         }
 
     def check(self) -> None:
-        """Raise `Problem` if there were too many."""
+        """Raise `Problem` if the limit is exceeded."""
         if self.count > self.limit:
             raise Problem(
                 429,
@@ -60,21 +61,21 @@ class Quota:
 
 
 class _Rest:
-    """Since when Redis is left alone, in this process."""
+    """Until when this process does not use Redis, after a failure."""
 
     until = 0.0
 
 
 def count_request(user: Any) -> Quota | None:
-    """Count a request of this user; None where nothing is counted."""
+    """Count a request of this user; None if requests are not counted."""
     limit = conf.API_REQUESTS_PER_MINUTE
     return _count(f"user:{user.pk}", limit) if limit else None
 
 
 def count_refusal(address: str) -> None:
-    """Count a wrong token from this address. Raises `Problem` if there were too many.
+    """Count an invalid token from this address. Raises `Problem` if there were too many.
 
-    Only wrong ones are held up: behind one address there can be many, and a proxy of ours.
+    Valid tokens are not limited by address: many users, or our own proxy, can share one.
     """
     quota = _count(f"refused:{address}", REFUSALS_PER_MINUTE)
     if quota:

@@ -1,4 +1,4 @@
-"""The addresses of the API, below `/api/renders/`."""
+"""The API's addresses, below `/api/renders/`."""
 
 from django.urls import path, re_path
 
@@ -14,5 +14,5 @@ urlpatterns = [
     path("<uuid:pk>/retry/", views.RenderRetry.as_view(), name="api_retry"),
     path("<uuid:pk>/store-media/", views.RenderStoreMedia.as_view(), name="api_store_media"),
     path("<uuid:pk>/artifacts/<int:index>/", views.RenderArtifact.as_view(), name="api_artifact"),
-    re_path(r"^[\s\S]+\Z", views.Nothing.as_view()),  # `path` does not match a line end
+    re_path(r"^[\s\S]+\Z", views.Nothing.as_view()),  # `path` does not match newlines
 ]

@@ -1,4 +1,4 @@
-"""The addresses below `/api/renders/`. They read queries and call services."""
+"""The API's views. They parse queries and bodies, and call services."""
 
 from typing import Any
 from uuid import UUID
@@ -40,7 +40,7 @@ class RenderList(ApiView):
         return JsonResponse(body, headers=headers)
 
     def post(self, request: HttpRequest) -> JsonResponse:
-        """Make one render or many, all or none: 202, and where to look for it."""
+        """Make one render or several, all or none: 202, with their addresses."""
         if not permissions.may_add(request.user):
             raise Problem(403, "You may see renders, but not make any.")
         key = read_key(request)
@@ -63,11 +63,11 @@ class RenderList(ApiView):
             ) from None
         except LineFull as error:
             raise _line_full(error) from None
-        except TooManyAtOnce as error:  # of the list, not of one of its renders
+        except TooManyAtOnce as error:  # concerns the whole list
             raise Problem(422, "Nothing was made: the list is too long.", [error]) from None
         except InvalidRender as error:
-            told = InvalidRender(wanted.field(error.index, error.field), error.message)
-            raise Problem(422, "Nothing was made: this is not acceptable.", [told]) from None
+            named = InvalidRender(wanted.field(error.index, error.field), error.message)
+            raise Problem(422, "Nothing was made: this is not acceptable.", [named]) from None
         if len(created.renders) < len(wanted.requests):
             raise Problem(409, "What this Idempotency-Key made was deleted. Take a new key.")
         return _made(request, created, many=wanted.many)
@@ -85,7 +85,7 @@ class RenderCancel(ApiView):
     """`/api/renders/<id>/cancel/`."""
 
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
-        """Ask for a render to be canceled, and say what became of that."""
+        """Request a render's cancellation; the reply says what happened."""
         render = _one(request, pk)
         if not permissions.may_cancel(request.user, render):
             raise Problem(403, "You may see this render, but not cancel it.")
@@ -101,7 +101,7 @@ class RenderResend(ApiView):
     """`/api/renders/<id>/resend/`."""
 
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
-        """Send a render of unknown outcome again, with its own key."""
+        """Resend a render with an unknown outcome, with the same key."""
         render = _one(request, pk)
         if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not send it again.")
@@ -115,7 +115,7 @@ class RenderStoreMedia(ApiView):
     """`/api/renders/<id>/store-media/`."""
 
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
-        """Have what is not stored of a completed render fetched again."""
+        """Fetch a completed render's missing media again."""
         render = _one(request, pk)
         if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not have its media stored again.")
@@ -129,7 +129,7 @@ class RenderRetry(ApiView):
     """`/api/renders/<id>/retry/`."""
 
     def post(self, request: HttpRequest, pk: UUID) -> JsonResponse:
-        """Make a new render from one that failed or was canceled, once."""
+        """Retry a failed or canceled render as a new one, once."""
         render = _one(request, pk)
         if not permissions.may_retry(request.user, render):
             raise Problem(403, "You may see this render, but not retry it.")
@@ -146,7 +146,7 @@ class RenderArtifact(ApiView):
     """`/api/renders/<id>/artifacts/<index>/`."""
 
     def get(self, request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
-        """A finished picture or clip; what the page's own address gives, for tokens too."""
+        """A finished picture or clip, as on the page, but for tokens too."""
         return media_files.artifact(request, permissions.visible(request.user, pk), index)
 
 
@@ -154,22 +154,22 @@ class Budget(ApiView):
     """`/api/renders/budget/`."""
 
     def get(self, request: HttpRequest) -> JsonResponse:
-        """What is left of this month's budgets, in each workspace that the caller may use."""
+        """What is left of this month's budgets in each workspace that the caller may use."""
         now = timezone.now()
-        rows = [represent_allowance(one) for one in allowances.every(request.user, now)]
+        rows = [represent_allowance(row) for row in allowances.every(request.user, now)]
         return JsonResponse({"month": allowances.month(now), "workspaces": rows})
 
 
 class Document(ApiView):
-    """`/api/renders/openapi.json`: for everybody, as it holds nothing that is anybody's own.
+    """`/api/renders/openapi.json`, for everybody: it has no private data.
 
-    Tools that make clients read it before there is a token.
+    Client generators read it before there is a token.
     """
 
     public = True
 
     def get(self, request: HttpRequest) -> JsonResponse:
-        """The description of this API, as OpenAPI."""
+        """The OpenAPI document."""
         return JsonResponse(document(), headers={"Cache-Control": "public, max-age=300"})
 
 

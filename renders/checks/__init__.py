@@ -1,4 +1,4 @@
-"""System checks: a wrong setting is found at start. No network, no database.
+"""System checks: wrong settings are reported at start. No check uses the network or the database.
 
 docs/configuration.md lists them all; `python -m tests.docs` writes that table.
 """
@@ -14,7 +14,7 @@ from renders.checks.installation import check_installation as check_installation
 
 @register("renders", Tags.compatibility)
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Every setting can be read, and they fit together."""
+    """The faults of all settings; if a setting is unreadable, only those of reading and names."""
     unreadable = settings.unreadable()
     if unreadable:
         return [*unreadable, *settings.name_faults()]

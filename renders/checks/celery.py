@@ -1,10 +1,7 @@
-"""The Celery app of the project, whatever its name and the namespace of its settings.
+"""Checks of Celery's settings: the broker, and how tasks are serialized, routed and limited.
 
-What Celery is told, by whatever name the project calls it.
-
-The broker: an address that Celery knows, and polls that may wait in it.
-
-What Celery is told about tasks: how they are written down, where they go, how long they take.
+The project's Celery app may have any name and any namespace of settings, so settings are read
+through `value_of`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,54 +16,29 @@ from renders.conf import conf
 from renders.conf.redis_url import CLUSTER, SENTINEL, kind_of
 from renders.schedulers import ticks
 
-
-def loaded() -> bool:
-    """Whether the project has one: else Celery falls back on one that is not configured."""
-    return bool(current_app.fixups) or current_app.main != "default"
-
-
-def name_of(setting: str) -> str:
-    """How Django's settings call Celery's setting: `task_routes` is `CELERY_TASK_ROUTES`."""
-    namespace = current_app.namespace if loaded() else "CELERY"
-    return f"{namespace}_{setting}".upper() if namespace else setting
-
-
-def value_of(setting: str) -> Any:
-    """What Celery is told: by Django's settings as they are now, else by its own configuration."""
-    missing = object()
-    found = getattr(settings, name_of(setting), missing)
-    if found is not missing:
-        return found
-    return current_app.conf.get(setting) if loaded() else None
-
-
 REDIS = ("redis://", "rediss://", "redis+socket://", "sentinel://")
 RABBITMQ = ("amqp://", "amqps://", "pyamqp://")
-
-
-def told(name: str) -> Any:
-    """Celery's setting of this name (`broker_url`); None where it is left to Celery."""
-    return value_of(name)
-
-
-def broker() -> str:
-    """The address of the broker; without one, Celery takes a RabbitMQ on this machine."""
-    return str(told("broker_url") or "amqp://")
-
-
-def used() -> bool:
-    """Whether messages are sent at all."""
-    return conf.SCHEDULER != "database"
-
-
-# Celery's own for a Redis that is told of none.
+# Celery's default visibility time-out for Redis.
 USUAL_VISIBILITY_SECONDS = 3600
-# RabbitMQ's own: it takes a message back from a worker that holds it for longer.
+# RabbitMQ's default consumer_timeout: it takes back a message that a worker holds for longer.
 USUAL_CONSUMER_SECONDS = 1800
+# The settings that choose how messages are serialized.
+SERIALIZER_SETTINGS = (
+    "task_serializer",
+    "result_serializer",
+    "accept_content",
+    "result_accept_content",
+)
+# Serializers that can carry code. Others (msgpack, custom JSON) carry only data.
+UNSAFE_SERIALIZERS = {"pickle", "application/x-python-serialize"}
+# Tasks that need a queue each: a backlog of one kind must not delay the others.
+SEPARATE_TASKS = tuple(
+    f"renders.tasks.{name}" for name in ("submit_render", "poll_render", "finish_render")
+)
 
 
 def broker_faults() -> Iterator[CheckMessage]:
-    """Whether messages arrive, and once."""
+    """Brokers that Celery cannot use, and waits so long that brokers deliver messages twice."""
     kind = kind_of(broker())
     if kind == CLUSTER:
         yield Error(
@@ -103,25 +75,20 @@ def broker_faults() -> Iterator[CheckMessage]:
 
 
 def _visibility_timeout() -> float | None:
-    """How long a Redis leaves a message to a worker, in seconds; None for another broker."""
-    options = told("broker_transport_options") or {}
+    """Seconds after which Redis redelivers an unacknowledged message; None for other brokers."""
+    options = value_of("broker_transport_options") or {}
     usual = USUAL_VISIBILITY_SECONDS if used() and broker().startswith(REDIS) else None
     visibility: float | None = options.get("visibility_timeout", usual)
     return visibility
 
 
-WRITTEN_BY = ("task_serializer", "result_serializer", "accept_content", "result_accept_content")
-# Others (msgpack, a JSON of one's own) hold data alone.
-HOLD_CODE = {"pickle", "application/x-python-serialize"}
-# A long line of one kind must not hold up the others.
-APART = tuple(f"renders.tasks.{name}" for name in ("submit_render", "poll_render", "finish_render"))
-
-
 def task_faults() -> Iterator[CheckMessage]:
-    """Nothing of it matters where there are no tasks."""
+    """Faults of serialization, eager mode, queues and time limits; none if no tasks are used."""
     if not used():
         return
-    if unsafe := [name for name in WRITTEN_BY if HOLD_CODE & {*_listed(told(name))}]:
+    if unsafe := [
+        name for name in SERIALIZER_SETTINGS if UNSAFE_SERIALIZERS & {*_listed(value_of(name))}
+    ]:
         yield Error(
             f"Messages may be pickled ({', '.join(unsafe)}): "
             "whoever reaches the broker has code run in the workers.",
@@ -129,7 +96,7 @@ def task_faults() -> Iterator[CheckMessage]:
             'CELERY_ACCEPT_CONTENT and CELERY_RESULT_ACCEPT_CONTENT to ["json"].',
             id="renders.E038",
         )
-    if told("task_always_eager"):
+    if value_of("task_always_eager"):
         yield Error(
             "Celery runs tasks at once (task_always_eager): each poll would make the next one "
             "without any wait.",
@@ -138,7 +105,7 @@ def task_faults() -> Iterator[CheckMessage]:
             id="renders.E039",
         )
     yield from _queue_faults()
-    limit = told("task_soft_time_limit")
+    limit = value_of("task_soft_time_limit")
     if limit is None or conf.SCHEDULER != "sortedset" or not conf.TICKS:
         return
     if limit <= ticks.longest_seconds():
@@ -152,13 +119,13 @@ def task_faults() -> Iterator[CheckMessage]:
 
 
 def _queue_faults() -> Iterator[CheckMessage]:
-    """Only a plain table of routes can be read here; who has other routes knows what they do."""
-    routes = told("task_routes") or {}
+    """Warnings about shared and unserved queues. Routes other than a plain dict are not checked."""
+    routes = value_of("task_routes") or {}
     if not isinstance(routes, dict):
         return
-    queues = {name: _queue_of(name, routes) for name in APART}
-    usual = told("task_default_queue") or "celery"
-    if len({queue or usual for queue in queues.values()}) < len(APART):
+    queues = {name: _queue_of(name, routes) for name in SEPARATE_TASKS}
+    usual = value_of("task_default_queue") or "celery"
+    if len({queue or usual for queue in queues.values()}) < len(SEPARATE_TASKS):
         yield Warning(
             "Submits, polls and finishes share a queue: "
             "thousands of waiting polls hold up what could be done now.",
@@ -166,8 +133,9 @@ def _queue_faults() -> Iterator[CheckMessage]:
             "in CELERY_TASK_ROUTES, and have workers serve all three (-Q).",
             id="renders.W050",
         )
-    known = {str(getattr(queue, "name", queue)) for queue in told("task_queues") or ()}
-    lost = sorted({queue for queue in queues.values() if queue} - known) if known else []
+    declared = {str(getattr(queue, "name", queue)) for queue in value_of("task_queues") or ()}
+    routed = {queue for queue in queues.values() if queue}
+    lost = sorted(routed - declared) if declared else []
     if lost:
         yield Warning(
             f"Tasks go to queues that CELERY_TASK_QUEUES does not hold: {', '.join(lost)}. "
@@ -178,7 +146,10 @@ def _queue_faults() -> Iterator[CheckMessage]:
 
 
 def _queue_of(task: str, routes: dict[str, Any]) -> str | None:
-    """The queue of its name, or of the first pattern that fits; None: Celery's default one."""
+    """The queue of the task's own route, else of the first matching pattern.
+
+    None means Celery's default queue.
+    """
     named = [(task, routes[task])] if task in routes else []
     for pattern, route in [*named, *routes.items()]:
         if fnmatchcase(task, str(pattern)):
@@ -188,6 +159,43 @@ def _queue_of(task: str, routes: dict[str, Any]) -> str | None:
 
 
 def _listed(value: Any) -> Iterable[str]:
+    """A setting's values: several, a single text or none."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
+
+
+def used() -> bool:
+    """Whether this site uses Celery's messages at all."""
+    return conf.SCHEDULER != "database"
+
+
+def broker() -> str:
+    """The address of the broker; by default, Celery uses RabbitMQ on this machine."""
+    return str(value_of("broker_url") or "amqp://")
+
+
+def loaded() -> bool:
+    """Whether the project has a Celery app; otherwise Celery uses an unconfigured default app."""
+    return bool(current_app.fixups) or current_app.main != "default"
+
+
+def name_of(setting: str) -> str:
+    """The Django setting for a Celery setting: `CELERY_TASK_ROUTES` for `task_routes`.
+
+    The prefix is the namespace of the project's Celery app.
+    """
+    namespace = current_app.namespace if loaded() else "CELERY"
+    return f"{namespace}_{setting}".upper() if namespace else setting
+
+
+def value_of(setting: str) -> Any:
+    """The value of a Celery setting (`broker_url`); None if it is left to Celery.
+
+    Django's current settings come first, then Celery's own configuration.
+    """
+    missing = object()
+    value = getattr(settings, name_of(setting), missing)
+    if value is not missing:
+        return value
+    return current_app.conf.get(setting) if loaded() else None

@@ -1,4 +1,4 @@
-"""Flower: who reaches it can have any task run, and so spend money."""
+"""Checks of Flower's settings: anybody with access to it can run any task, and so spend money."""
 
 import os
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from renders.conf.networks import host_of, is_inner, is_loopback
 
 SHORTEST_PASSWORD = 8
 ON = {"1", "true", "yes", "on", "t", "y"}
-# Names of the environment, not secrets.
-ASKS_WHO = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH")
+# Environment variables that turn on authentication (names, not secrets).
+AUTH_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH")
 
 
 def faults() -> Iterator[CheckMessage]:
-    """As far as this process's environment tells; Flower's command line can say otherwise."""
+    """Faults in this process's environment. Flower's command line can override it."""
     if settings.DEBUG:
         return
     if _given("FLOWER_UNAUTHENTICATED_API").lower() in ON:
@@ -26,7 +26,7 @@ def faults() -> Iterator[CheckMessage]:
             id="renders.E056",
         )
     address = _given("FLOWER_ADDRESS")
-    if address and not is_loopback(address) and not any(map(_given, ASKS_WHO)):
+    if address and not is_loopback(address) and not any(map(_given, AUTH_VARIABLES)):
         yield Error(
             "FLOWER_ADDRESS opens Flower to others, and no password is set.",
             hint="Set FLOWER_BASIC_AUTH to name:password, or take FLOWER_ADDRESS out.",
@@ -53,5 +53,5 @@ def _given(name: str) -> str:
 
 def _can_be_guessed(pair: str) -> bool:
     name, _, password = pair.strip().partition(":")
-    known = {name.lower(), "password"}
-    return len(password) < SHORTEST_PASSWORD or password.lower() in known
+    guesses = {name.lower(), "password"}
+    return len(password) < SHORTEST_PASSWORD or password.lower() in guesses

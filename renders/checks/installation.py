@@ -1,4 +1,4 @@
-"""System checks for a project that uses the app: what it has not put in place yet."""
+"""Checks for a project that uses the app: installation steps that are still missing."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from renders.checks import celery
 from renders.conf import conf
 
 STEPS = "docs/own-project.md has all steps."
-# What the pages stand on, beside the app itself.
+# Apps that the pages need, besides this app.
 PAGES_NEED = ("django.contrib.auth", "django.contrib.messages", "django_htmx")
 
 
 @register("renders")
 def check_installation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Celery runs for this project, and the app's pages have what they need."""
+    """What is missing for Celery to run in this project, and for the app's pages to work."""
     return [*_of_celery(), *_of_pages()]
 
 
@@ -32,7 +32,7 @@ def _of_celery() -> Iterator[CheckMessage]:
         if conf.SCHEDULER == "database":
             return
     except ImproperlyConfigured:
-        return  # another check names it
+        return  # another check reports it
     if not celery.loaded():
         yield Error(
             "This project has no Celery app, so messages would go to a broker that nobody set.",

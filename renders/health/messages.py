@@ -1,7 +1,4 @@
-"""The broker, and the workers that listen to it.
-
-How messages are kept: how many wait, how long they are lent; and whose clock is wrong.
-"""
+"""Celery: whether the broker, queues, workers and result backend answer and are healthy."""
 
 import time
 from collections.abc import Iterable
@@ -16,10 +13,13 @@ from renders.health.work import counted
 from renders.telemetry import celery_signs
 
 ANSWER_SECONDS = 1.0
-# Left to itself, kombu waits for two seconds before it says that nobody is there.
+# By default, kombu waits two seconds before it reports that the broker is down.
 AT_ONCE = {"interval_start": 0, "interval_step": 0, "interval_max": 0}
-
-# How many workers answered the last time this process asked.
+# More messages in a queue are reported.
+LONG = 1000
+# Celery's default.
+VISIBILITY_SECONDS = 3600.0
+# How many workers answered the last time that this process asked.
 _before = {"workers": 0}
 
 
@@ -34,25 +34,28 @@ def answers() -> list[Finding]:
     return [Finding("The broker answers.")]
 
 
-def needed() -> list[str]:
-    """The names of the queues that some worker must listen to, the way this site runs."""
-    if conf.SCHEDULER == "database":
-        return []
-    tasks = ["submit_render", "finish_render", "cancel_render", "sweep_renders"]
-    if conf.SCHEDULER == "countdown":
-        tasks.append("poll_render")
-    elif conf.TICKS:
-        tasks.append("poll_due")
-    if conf.SAVE_MEDIA:
-        tasks.append("save_media")
-    route = current_app.amqp.router.route
-    return sorted({route({}, f"renders.tasks.{task}")["queue"].name for task in tasks})
+def workers(seconds: float = ANSWER_SECONDS) -> list[Finding]:
+    """Whether each queue has a worker."""
+    try:
+        answered = _listening_as_before(seconds)
+    except Exception as error:  # noqa: BLE001 (as above)
+        return [Finding(f"The broker does not answer ({type(error).__name__}).", "broker-away")]
+    return judged(answered, needed())
+
+
+def _listening_as_before(seconds: float) -> dict[str, set[str]]:
+    """As `listening`, but waiting ends once as many workers answer as the last time."""
+    answered = listening(seconds, _before["workers"]) if _before["workers"] else {}
+    if not answered or any(finding.code for finding in judged(answered, needed())):
+        answered = listening(seconds)  # other workers may have replaced them
+    _before["workers"] = len(answered)
+    return answered
 
 
 def listening(seconds: float = ANSWER_SECONDS, first: int | None = None) -> dict[str, set[str]]:
-    """The workers that answer within so many seconds, each with its queues.
+    """The workers that answer within `seconds`, each with its queues.
 
-    With `first`, no longer than until so many have answered.
+    With `first`, waiting ends once that many have answered.
     """
     with current_app.connection_for_write() as connection:
         inspect = current_app.control.inspect(timeout=seconds, connection=connection, limit=first)
@@ -64,26 +67,8 @@ def listening(seconds: float = ANSWER_SECONDS, first: int | None = None) -> dict
     }
 
 
-def workers(seconds: float = ANSWER_SECONDS) -> list[Finding]:
-    """Whether each queue has a worker."""
-    try:
-        found = _listening_as_before(seconds)
-    except Exception as error:  # noqa: BLE001 (as above)
-        return [Finding(f"The broker does not answer ({type(error).__name__}).", "broker-away")]
-    return judged(found, needed())
-
-
-def _listening_as_before(seconds: float) -> dict[str, set[str]]:
-    """As `listening`; where as many answer as the last time, nobody waits for more of them."""
-    found = listening(seconds, _before["workers"]) if _before["workers"] else {}
-    if not found or any(one.code for one in judged(found, needed())):
-        found = listening(seconds)  # others may have come in their place
-    _before["workers"] = len(found)
-    return found
-
-
 def judged(found: dict[str, set[str]], queues: Iterable[str]) -> list[Finding]:
-    """What is missing, where these workers listen and these queues are needed."""
+    """The needed queues that have no worker; `found` are the workers with their queues."""
     if not found:
         return [Finding("No worker answers.", "workers-none")]
     served = set().union(*found.values())
@@ -100,25 +85,35 @@ def judged(found: dict[str, set[str]], queues: Iterable[str]) -> list[Finding]:
     return [Finding(f"Every queue is served: {counted(len(found), 'worker')}.")]
 
 
-LONG = 1000
-# Celery's own, where nobody sets it.
-VISIBILITY_SECONDS = 3600.0
+def needed() -> list[str]:
+    """The names of the queues that need a worker, with this site's settings."""
+    if conf.SCHEDULER == "database":
+        return []
+    tasks = ["submit_render", "finish_render", "cancel_render", "sweep_renders"]
+    if conf.SCHEDULER == "countdown":
+        tasks.append("poll_render")
+    elif conf.TICKS:
+        tasks.append("poll_due")
+    if conf.SAVE_MEDIA:
+        tasks.append("save_media")
+    route = current_app.amqp.router.route
+    return sorted({route({}, f"renders.tasks.{task}")["queue"].name for task in tasks})
 
 
 def lengths() -> list[Finding]:
     """How many messages wait in each queue."""
-    told = {}
+    numbers = {}
     with current_app.connection_for_write() as connection:
         for queue in needed():
-            told[queue] = length(connection, queue)
-    long = {queue: number for queue, number in told.items() if number > LONG}
-    words = ", ".join(f"{queue} {number:,}" for queue, number in (long or told).items())
+            numbers[queue] = length(connection, queue)
+    long = {queue: number for queue, number in numbers.items() if number > LONG}
+    words = ", ".join(f"{queue} {number:,}" for queue, number in (long or numbers).items())
     return [Finding(f"Messages that wait: {words}.", "queue-long" if long else "")]
 
 
 def length(connection: Any, queue: str) -> int:
-    """The messages in a queue; none in one that nobody has made."""
-    channel = connection.channel()  # one that is told of a queue that is not there, is closed
+    """The number of messages in a queue; 0 if the queue does not exist."""
+    channel = connection.channel()  # of its own: asking for a missing queue closes the channel
     try:
         return int(channel.queue_declare(queue=queue, passive=True).message_count)
     except (*connection.channel_errors, KeyError):
@@ -128,7 +123,10 @@ def length(connection: Any, queue: str) -> int:
 
 
 def lending() -> list[Finding]:
-    """Whether a message comes again while its task still runs or waits (Redis alone lends)."""
+    """Whether the broker redelivers a message while its task still runs or waits.
+
+    Only Redis does so, after its visibility time-out.
+    """
     with current_app.connection_for_write() as connection:
         if connection.transport.driver_type != "redis":
             return [Finding("The broker lends no messages.")]
@@ -144,7 +142,7 @@ def lending() -> list[Finding]:
 
 
 def keeps() -> list[Finding]:
-    """Whether a broker that is Redis keeps messages, where it is another than the app's."""
+    """Whether a Redis broker keeps its messages; skipped if it is the app's own Redis."""
     with current_app.connection_for_write() as connection:
         if connection.transport.driver_type != "redis":
             return [Finding(f"The broker is {connection.transport.driver_name}.")]
@@ -154,21 +152,21 @@ def keeps() -> list[Finding]:
 
 
 def results() -> list[Finding]:
-    """Whether the place where Celery keeps results answers."""
+    """Whether Celery's result backend answers."""
     backend = current_app.backend
     name = type(backend).__name__
     if not hasattr(backend, "client"):
         return [Finding(f"Results: {name}.")]
     try:
         backend.client.ping()
-    except Exception as error:  # noqa: BLE001 (whatever its driver raises)
+    except Exception as error:  # noqa: BLE001 (each driver has its own errors)
         return [Finding(f"{name} does not answer ({type(error).__name__}).", "results-away")]
     return [Finding(f"{name} answers.")]
 
 
 def worker_clocks(seconds: float = ANSWER_SECONDS) -> list[Finding]:
     """Whether the workers and this machine agree on the time."""
-    came: list[tuple[dict[str, Any], float]] = []
+    replies: list[tuple[dict[str, Any], float]] = []
     asked = time.time()
     with current_app.connection_for_write() as connection:
         current_app.control.broadcast(
@@ -176,13 +174,13 @@ def worker_clocks(seconds: float = ANSWER_SECONDS) -> list[Finding]:
             reply=True,
             timeout=seconds,
             connection=connection,
-            callback=lambda reply: came.append((reply, time.time())),
+            callback=lambda reply: replies.append((reply, time.time())),
         )
-    told = [
+    findings = [
         database.compared(worker, when, asked, answered)
-        for reply, answered in came
+        for reply, answered in replies
         for worker, when in reply.items()
         if isinstance(when, float)
     ]
-    wrong = [finding for finding in told if finding.code]
-    return wrong or [Finding(f"Asked for the time: {counted(len(told), 'worker')}.")]
+    wrong = [finding for finding in findings if finding.code]
+    return wrong or [Finding(f"Asked for the time: {counted(len(findings), 'worker')}.")]

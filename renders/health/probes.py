@@ -1,7 +1,7 @@
-"""Questions to servers, each lane in a thread, so that one which is silent holds up nobody.
+"""Questions to servers, asked in threads, so that a silent server delays nothing else.
 
-A lane is a row of questions to one server. There is never more than one thread for a lane: who
-asks while it is still waiting gets what is known so far, at once.
+A lane is a row of questions to one server. Each lane has at most one thread. A caller that comes
+while the thread still waits gets the answers so far.
 """
 
 import threading
@@ -14,20 +14,20 @@ from django.db import connections
 from renders.health.findings import Finding, HealthPart
 from renders.models.outages import DATABASE_FAILS, in_words, is_unmigrated
 
-# What was found is told again for so long: many who ask at once cost one round.
+# Results are cached for this long: many simultaneous callers cost one round.
 KEEP_SECONDS = 1.0
-# After one of these nothing else can be learnt from the same server.
+# After one of these, further questions to the same server are pointless.
 ENDS_A_LANE = {"database-away", "redis-away", "broker-away"}
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A question: the part it is about, and who knows the answer."""
+    """A question about one part of the system, and the function that answers it."""
 
     part: str
     ask: Callable[[], list[Finding]]
     keep_seconds: float = 0.0
-    """What it found is told again for so long, if that is longer than for others."""
+    """Cache the answer for this long, if that is longer than for the other probes."""
 
 
 Lane = Sequence[Probe]
@@ -38,19 +38,19 @@ class Round:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self._told: dict[str, HealthPart] = {}
+        self._answers: dict[str, HealthPart] = {}
         self._asking = lane[0].part
         self.began = time.monotonic()
         self.ended: float | None = None
         self.over = threading.Event()
 
     def start(self) -> None:
-        """Begin. The thread never holds up the end of the process."""
+        """Start the thread. It is a daemon: it never delays the end of the process."""
         try:
             threading.Thread(target=self._run, name="health", daemon=True).start()
-        except RuntimeError:  # the system allows no more now: a later round may have one
-            found = (Finding("No thread was free to ask.", "not-asked"),)
-            self._told = {probe.part: HealthPart(probe.part, found) for probe in self._lane}
+        except RuntimeError:  # the system allows no more threads now; a later round may get one
+            findings = (Finding("No thread was free to ask.", "not-asked"),)
+            self._answers = {probe.part: HealthPart(probe.part, findings) for probe in self._lane}
             self._end()
 
     def _run(self) -> None:
@@ -60,14 +60,15 @@ class Round:
             connections.close_all()  # this thread's own
 
     def ask_all(self) -> None:
-        """Ask, in the thread that calls this."""
+        """Ask all questions in the calling thread."""
         ended = ""
         for probe in self._lane:
             self._asking, began = probe.part, time.monotonic()
-            found = [Finding(f"Not asked: {ended}", "not-asked")] if ended else asked(probe)
-            if any(finding.code in ENDS_A_LANE for finding in found):
-                ended = found[-1].said
-            self._told[probe.part] = HealthPart(probe.part, tuple(found), time.monotonic() - began)
+            findings = [Finding(f"Not asked: {ended}", "not-asked")] if ended else asked(probe)
+            if any(finding.code in ENDS_A_LANE for finding in findings):
+                ended = findings[-1].said
+            seconds = time.monotonic() - began
+            self._answers[probe.part] = HealthPart(probe.part, tuple(findings), seconds)
         self._end()
 
     def _end(self) -> None:
@@ -75,31 +76,31 @@ class Round:
         self.over.set()
 
     def parts(self) -> list[HealthPart]:
-        """What is known by now."""
-        told, asking = dict(self._told), self._asking
+        """The answers so far; a probe without one gets a finding that says why."""
+        answers, asking = dict(self._answers), self._asking
         waited = time.monotonic() - self.began
         silent = Finding(f"No answer within {waited:.1f} s.", "no-answer")
         behind = Finding(f"Not asked: {asking} has not answered.", "not-asked")
         return [
-            told.get(probe.part)
+            answers.get(probe.part)
             or HealthPart(probe.part, (silent if probe.part == asking else behind,), waited)
             for probe in self._lane
         ]
 
 
 def asked(probe: Probe) -> list[Finding]:
-    """What the probe found; a failure of its own is a finding too."""
+    """The probe's findings; if the probe itself fails, that is a finding too."""
     try:
         return probe.ask()
     except DATABASE_FAILS as error:
         code = "tables-missing" if is_unmigrated(error) else "database-away"
         return [Finding(f"{in_words(error)}.", code)]
-    except Exception as error:  # noqa: BLE001 (whatever a driver raises; its text may hold secrets)
+    except Exception as error:  # noqa: BLE001 (drivers raise anything; texts may hold secrets)
         return [Finding(f"The question failed ({type(error).__name__}).", "probe-failed")]
 
 
 class Lanes:
-    """Asks lanes, all at once."""
+    """Asks several lanes at the same time."""
 
     def __init__(self, keep_seconds: float = KEEP_SECONDS) -> None:
         self._keep_seconds = keep_seconds
@@ -107,20 +108,20 @@ class Lanes:
         self._lock = threading.Lock()
 
     def ask(self, lanes: Sequence[Lane], seconds: float) -> list[HealthPart]:
-        """What is found within so many seconds, in the order of the questions."""
+        """The answers after at most `seconds`, in the order of the questions."""
         rounds = [self._round(lane) for lane in lanes]
-        for one in rounds:
-            # One that waits for longer already is not waited for again.
-            one.over.wait(max(0.0, one.began + seconds - time.monotonic()))
-        return [part for one in rounds for part in one.parts()]
+        for running in rounds:
+            # A round that has already run for longer is not waited for.
+            running.over.wait(max(0.0, running.began + seconds - time.monotonic()))
+        return [part for finished in rounds for part in finished.parts()]
 
     def _round(self, lane: Lane) -> Round:
         key = tuple(probe.part for probe in lane)
         with self._lock:
-            one = self._rounds.get(key)
+            current = self._rounds.get(key)
             keep = max(self._keep_seconds, *(probe.keep_seconds for probe in lane))
-            if one and (one.ended is None or time.monotonic() - one.ended < keep):
-                return one
-            one = self._rounds[key] = Round(lane)
-        one.start()
-        return one
+            if current and (current.ended is None or time.monotonic() - current.ended < keep):
+                return current
+            current = self._rounds[key] = Round(lane)
+        current.start()
+        return current

@@ -1,4 +1,4 @@
-"""What `/readyz` tells: can this web process do its work, and does everything else?"""
+"""Readiness for `/readyz`: whether this web process can work, and whether the rest is well."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from renders.health import database, environment, messages, stores, work
 from renders.health.findings import HealthPart
 from renders.health.probes import Lane, Lanes, Probe
 
-# A load balancer asks every few seconds and does not wait for long.
+# Load balancers ask every few seconds, with short time-outs.
 SECONDS = 2.5
 KEEP_SECONDS = 2.0
-# To try the storage writes a file, which costs more than a question.
+# Probing the storage writes a file, so its answer is cached for longer.
 STORAGE_SECONDS = 30.0
-# Without these this process answers no request; everything else, other processes mend.
+# Without these, this process can answer no request. The rest is repaired by other processes.
 VITAL = frozenset({"database", "migrations"})
 
 lanes = Lanes(KEEP_SECONDS)
@@ -21,7 +21,7 @@ lanes = Lanes(KEEP_SECONDS)
 
 @dataclass(frozen=True)
 class Readiness:
-    """The parts, and what follows from them."""
+    """The health of each part, and the verdict for the process and the system."""
 
     parts: list[HealthPart]
 
@@ -37,19 +37,19 @@ class Readiness:
 
     @property
     def status(self) -> str:
-        """One word."""
+        """The verdict: `ok`, `degraded` or `unavailable`."""
         if not self.able:
             return "unavailable"
         return "ok" if self.whole else "degraded"
 
 
 def look() -> Readiness:
-    """Ask all that this site, the way it runs, is made of; within `SECONDS`."""
+    """The readiness of every part that this site uses, after at most `SECONDS`."""
     return Readiness(lanes.ask(questions(), SECONDS))
 
 
 def questions() -> list[Lane]:
-    """What is asked, by server."""
+    """The questions, one lane per server."""
     table = [
         Probe("database", database.answers),
         Probe("migrations", database.migrations),

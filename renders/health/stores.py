@@ -1,4 +1,7 @@
-"""Redis: does it answer, and what has beat left there?"""
+"""Redis: whether it answers, keeps its data and agrees on the time; and whether beat is alive.
+
+Beat leaves a time in Redis whenever it sends the sweep.
+"""
 
 import time
 from typing import Any
@@ -9,7 +12,7 @@ from renders.health import database, work
 from renders.health.findings import Finding
 from renders.telemetry import celery_signs
 
-# Fuller than this, it soon takes nothing more.
+# Above this share of its memory, Redis will soon refuse writes.
 FULL = 0.9
 
 
@@ -23,13 +26,13 @@ def answers() -> list[Finding]:
 
 
 def beat() -> list[Finding]:
-    """Whether beat sends the sweep, whoever does it then."""
+    """Whether beat sends the sweep. Whether a worker runs it is `work.sweep`'s question."""
     try:
-        told = redis_client().get(celery_signs.KEY)
+        sent_at = redis_client().get(celery_signs.KEY)
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not answer ({type(error).__name__}).", "redis-away")]
     try:
-        age = time.time() - float(told or "")
+        age = time.time() - float(sent_at or "")
     except ValueError:
         return [Finding("Never seen: beat.", "beat-silent")]
     return [
@@ -38,34 +41,35 @@ def beat() -> list[Finding]:
 
 
 def keeps() -> list[Finding]:
-    """Whether what is put into Redis stays there."""
+    """Whether Redis keeps its data."""
     try:
         client = redis_client()
-        told = client.info(target_nodes="all") if isinstance(client, Cluster) else client.info()
+        info = client.info(target_nodes="all") if isinstance(client, Cluster) else client.info()
     except REDIS_DOWN as error:
         return [Finding(f"Redis does not tell how it runs ({type(error).__name__}).")]
-    return judged(told, "Redis")
+    return judged(info, "Redis")
 
 
 def judged(told: dict[str, Any], name: str) -> list[Finding]:
-    """What an `INFO` says, or of a cluster those of its nodes."""
-    nodes = [one for one in told.values() if isinstance(one, dict) and "redis_version" in one]
-    found: dict[str, Finding] = {}
+    """The findings from the reply to `INFO`; for a cluster, from the replies of its nodes."""
+    nodes = [node for node in told.values() if isinstance(node, dict) and "redis_version" in node]
+    findings: dict[str, Finding] = {}
     for info in nodes or [told]:
         policy = str(info.get("maxmemory_policy", "noeviction"))
         used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
         if policy != "noeviction":
             said = f"{name} may forget what it keeps when memory ends (maxmemory-policy {policy})."
-            found["redis-may-evict"] = Finding(said, "redis-may-evict")
+            findings["redis-may-evict"] = Finding(said, "redis-may-evict")
         if evicted := int(info.get("evicted_keys", 0)):
             said = f"{name} has thrown out {evicted} keys since it started."
-            found["redis-evicted"] = Finding(said, "redis-evicted")
+            findings["redis-evicted"] = Finding(said, "redis-evicted")
         if most and used > FULL * most:
             said = f"{name} uses {used / most:.0%} of its memory ({most / 1e6:,.0f} MB)."
-            found["redis-full"] = Finding(said, "redis-full")
+            findings["redis-full"] = Finding(said, "redis-full")
         if not int(info.get("aof_enabled", 0)):
-            found["redis-forgets"] = Finding(f"{name} writes no append-only file.", "redis-forgets")
-    return list(found.values()) or [Finding(f"{name} keeps what it is given.")]
+            said = f"{name} writes no append-only file."
+            findings["redis-forgets"] = Finding(said, "redis-forgets")
+    return list(findings.values()) or [Finding(f"{name} keeps what it is given.")]
 
 
 def clock() -> list[Finding]:

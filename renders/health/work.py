@@ -1,7 +1,4 @@
-"""What must go on by itself, and what it gets done, as the database tells.
-
-Renders that a person should look into, and webhooks that do not come.
-"""
+"""Whether work goes on: sweep, polls, sends, gates, budgets, webhooks; read from the database."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,48 +19,60 @@ from renders.reports.standing import GateStanding
 from renders.states import RequestType
 from renders.telemetry import heartbeats
 
-# What comes back every so often is missed after three times that, and this.
+# A periodic task counts as missed after three periods plus this.
 SLACK_SECONDS = 15.0
-# Sume asks for shorter pauses all the time.
+# Shorter pauses are routine: Sume asks for them often.
 LONG_PAUSE_SECONDS = 60.0
-# Of a gate that is closed by something else than an answer of Sume's.
+# The findings for gates that are closed by something other than a reply from Sume.
 GATE_CODES = {"budget_spent": "budget-spent", "unknown_workspace": "workspace-unknown"}
+ATTENTION_CODES = {
+    Reason.OVERDUE: "renders-overdue",
+    Reason.UNSURE: "renders-unsure",
+    Reason.UNREAD: "renders-unread",
+    Reason.UNHANDLED: "renders-unhandled",
+    Reason.UNSTORED: "media-failing",
+    Reason.WAITING: "renders-waiting",
+}
+# Fewer jobs that ended without a webhook may be chance.
+FEW = 3
+# Webhooks of this period count.
+LATELY = timedelta(days=1)
 
 
 def patience() -> float:
-    """Seconds without a sweep until it is missed."""
+    """Seconds without a sweep until it counts as missed."""
     return 3 * conf.SWEEP_SECONDS + SLACK_SECONDS
 
 
+def sweep() -> list[Finding]:
+    """Whether the sweep runs."""
+    return sign(heartbeats.SWEEP, patience())
+
+
+def pollrenders() -> list[Finding]:
+    """Whether a `pollrenders` process runs."""
+    return sign(heartbeats.POLLRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
+
+
+def runrenders() -> list[Finding]:
+    """Whether a `runrenders` process runs."""
+    return sign(heartbeats.RUNRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
+
+
 def sign(name: str, longest: float) -> list[Finding]:
-    """Whether this was done within the last `longest` seconds, by the database's own clock."""
-    found: Any = Heartbeat.objects.filter(pk=name).annotate(
+    """Whether this heartbeat is at most `longest` seconds old, by the database's own clock."""
+    heartbeats_of_name: Any = Heartbeat.objects.filter(pk=name).annotate(
         age=ExpressionWrapper(Now() - F("stored_at"), output_field=DurationField())
     )
-    row = found.first()
+    row = heartbeats_of_name.first()
     if row is None:
         return [Finding(f"Never seen: {name}.", f"{name}-silent")]
     said = f"Last seen {ago(row.age.total_seconds())}: {name}, on {row.host or 'a machine'}."
     return [Finding(said, f"{name}-silent" if row.age.total_seconds() > longest else "")]
 
 
-def sweep() -> list[Finding]:
-    """Whether the repair runs."""
-    return sign(heartbeats.SWEEP, patience())
-
-
-def pollrenders() -> list[Finding]:
-    """Whether one of them runs."""
-    return sign(heartbeats.POLLRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
-
-
-def runrenders() -> list[Finding]:
-    """Whether one of them runs."""
-    return sign(heartbeats.RUNRENDERS, heartbeats.BEAT_SECONDS + SLACK_SECONDS)
-
-
 def reads() -> list[Finding]:
-    """Whether what is due is read; in a pause nobody reads, and that is not late."""
+    """Whether due polls happen. While reads are paused, nothing counts as late."""
     now = timezone.now()
     longest = conf.grace_seconds + patience()
     late: Any = RenderJob.objects.late(now, longest).order_by("next_poll_at")
@@ -78,7 +87,7 @@ def reads() -> list[Finding]:
 
 
 def _unread() -> list[str]:
-    """The workspaces whose reads are paused."""
+    """The workspaces with paused reads."""
     return [
         name
         for name, gates in standing.all_gates().items()
@@ -87,107 +96,77 @@ def _unread() -> list[str]:
 
 
 def overdue() -> list[Finding]:
-    """Whether Sume has jobs that it should have ended long ago."""
+    """Whether Sume has jobs that should have ended long ago."""
     count = standing.overdue(RenderJob.objects.all()).count()
     said = f"{counted(count, 'job')} at Sume for more than {conf.OVERDUE_HOURS:g} h."
     return [Finding(said, "renders-overdue" if count else "")]
 
 
 def gate() -> list[Finding]:
-    """Whether Sume may be asked. A short pause at Sume's wish is no fault."""
+    """Whether requests to Sume may be sent. A short pause that Sume asked for is no fault."""
     now = timezone.now()
-    all_of_them = standing.all_gates()
-    found = [
-        _of_gate(f"{name}, {one.sort.label}" if len(all_of_them) > 1 else one.sort.label, one, now)
-        for name, gates in all_of_them.items()
-        for one in gates
-        if one.closed or one.trying
+    by_workspace = standing.all_gates()
+    several = len(by_workspace) > 1
+    findings = [
+        _of_gate(f"{name}, {row.sort.label}" if several else row.sort.label, row, now)
+        for name, gates in by_workspace.items()
+        for row in gates
+        if row.closed or row.trying
     ]
-    return found or [Finding("Open.")]
+    return findings or [Finding("Open.")]
 
 
-def budgets() -> list[Finding]:
-    """Which workspaces have spent most of this month's budget, or all of it."""
-    now, found = timezone.now(), []
-    limited = [one for one in workspaces.every() if one.budget_usd_micros]
-    for one in limited:
-        left = spending.about_left(one, now) or 0
-        if spending.is_low(left, one.budget_usd_micros):
-            whose = f"{one.name}: " if workspaces.several() else ""
-            rest = f"{spending.usd(left)} of {spending.usd(one.budget_usd_micros)}"
-            found.append(Finding(f"{whose}{rest} is left this month.", "budget-low"))
-    return found or [Finding("Enough is left." if limited else "There is none.")]
-
-
-def _of_gate(name: str, one: standing.GateStanding, now: datetime) -> Finding:
-    if one.held:
+def _of_gate(name: str, row: GateStanding, now: datetime) -> Finding:
+    if row.held:
         return Finding(f"{name}: paused by a person.", "gate-held")
-    why = one.reason.rstrip(".") + (f" ({one.code})" if one.code else "")
-    until = f" until {one.until:%H:%M:%S} UTC" if one.until else ""
-    if one.refusals:
-        tries = "one request tries" if one.trying else f"paused{until}"
+    why = row.reason.rstrip(".") + (f" ({row.code})" if row.code else "")
+    until = f" until {row.until:%H:%M:%S} UTC" if row.until else ""
+    if row.refusals:
+        tries = "one request tries" if row.trying else f"paused{until}"
         return Finding(
-            f"{name}: {tries} after {counted(one.refusals, 'refusal')}. {why}.", "gate-refused"
+            f"{name}: {tries} after {counted(row.refusals, 'refusal')}. {why}.", "gate-refused"
         )
-    if one.code in GATE_CODES:
-        return Finding(f"{name}: {why}.", GATE_CODES[one.code])
-    short = one.until is not None and one.until - now < timedelta(seconds=LONG_PAUSE_SECONDS)
+    if row.code in GATE_CODES:
+        return Finding(f"{name}: {why}.", GATE_CODES[row.code])
+    short = row.until is not None and row.until - now < timedelta(seconds=LONG_PAUSE_SECONDS)
     grave = Level.INFO if short else None
     return Finding(f"{name}: paused{until}. {why}.", "gate-paused", grave=grave)
 
 
-def counted(number: int, name: str) -> str:
-    """A number of things, in words."""
-    return f"{number} {name}{'s' * (number != 1)}"
-
-
-def ago(seconds: float) -> str:
-    """A moment in the past, for people."""
-    return f"{span(seconds)} ago" if seconds >= 1 else "just now"
-
-
-def span(seconds: float) -> str:
-    """A length of time, for people."""
-    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {name}"
-    return f"{max(0.0, seconds):.0f} s"
-
-
-ATTENTION_CODES = {
-    Reason.OVERDUE: "renders-overdue",
-    Reason.UNSURE: "renders-unsure",
-    Reason.UNREAD: "renders-unread",
-    Reason.UNHANDLED: "renders-unhandled",
-    Reason.UNSTORED: "media-failing",
-    Reason.WAITING: "renders-waiting",
-}
-# So many jobs that ended without a word are no chance.
-FEW = 3
-LATELY = timedelta(days=1)
+def budgets() -> list[Finding]:
+    """The workspaces that have spent most or all of this month's budget."""
+    now, findings = timezone.now(), []
+    limited = [workspace for workspace in workspaces.every() if workspace.budget_usd_micros]
+    for workspace in limited:
+        left = spending.about_left(workspace, now) or 0
+        if spending.is_low(left, workspace.budget_usd_micros):
+            prefix = f"{workspace.name}: " if workspaces.several() else ""
+            rest = f"{spending.usd(left)} of {spending.usd(workspace.budget_usd_micros)}"
+            findings.append(Finding(f"{prefix}{rest} is left this month.", "budget-low"))
+    return findings or [Finding("Enough is left." if limited else "There is none.")]
 
 
 def needing_attention() -> list[Finding]:
-    """As the admin's filter of that name counts them."""
-    found = []
+    """The renders that need attention, counted as by the admin's filter of that name."""
+    findings = []
     for reason, code in ATTENTION_CODES.items():
         number = attention.needing(RenderJob.objects.all(), reason).count()
         if number:
             why = str(reason.label)
             said = f"{counted(number, 'render')}: {why[0].lower()}{why[1:]}."
-            found.append(Finding(said, code))
-    return found or [Finding("No render needs attention.")]
+            findings.append(Finding(said, code))
+    return findings or [Finding("No render needs attention.")]
 
 
 def sends() -> list[Finding]:
-    """Whether what waits is sent, where nothing is in its way; of each workspace."""
+    """Whether waiting renders are sent while nothing prevents it, for each workspace."""
     now = timezone.now()
     gates = standing.all_gates()
-    found = [_sends(name, one, now) for name, both in gates.items() for one in both[:1]]
+    findings = [_sends(name, writes, now) for name, (writes, *_) in gates.items()]
     if len(gates) > 1:
-        named = zip(gates, found, strict=True)
-        return [replace(told, said=f"{name}: {told.said}") for name, told in named]
-    return found
+        named = zip(gates, findings, strict=True)
+        return [replace(finding, said=f"{name}: {finding.said}") for name, finding in named]
+    return findings
 
 
 def _sends(workspace: str, writes: GateStanding, now: datetime) -> Finding:
@@ -205,7 +184,7 @@ def _sends(workspace: str, writes: GateStanding, now: datetime) -> Finding:
 
 
 def webhooks() -> list[Finding]:
-    """Whether Sume tells of what it was asked to tell of."""
+    """Whether webhooks arrive for the jobs that asked for them."""
     if not any(workspaces.get(name).webhooks_wanted for name in workspaces.names()):
         return [Finding("Off.")]
     since = timezone.now() - LATELY
@@ -216,3 +195,21 @@ def webhooks() -> list[Finding]:
     if number < FEW:
         return [Finding("Nothing to tell of lately.")]
     return [Finding(f"{counted(number, 'job')} ended in a day, and none came.", "webhooks-silent")]
+
+
+def counted(number: int, name: str) -> str:
+    """A count with its noun, in the plural unless it is 1."""
+    return f"{number} {name}{'s' * (number != 1)}"
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, for people."""
+    return f"{span(seconds)} ago" if seconds >= 1 else "just now"
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest unit, for people."""
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"

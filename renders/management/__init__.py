@@ -1,1 +1,1 @@
-"""What the commands share: arguments, output, Ctrl-C."""
+"""What the commands share: arguments, output, following renders, Ctrl-C."""

@@ -1,4 +1,4 @@
-"""How the doctor's findings are shown: for people, or as JSON."""
+"""The doctor's findings as text for people, or as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ MARKS = {
 
 
 def show(console: Console, parts: Sequence[HealthPart]) -> None:
-    """The worst first, each with its next step beneath; a terminal gets a table."""
+    """Print the findings, worst first, each with its next step; a terminal gets a table."""
     rows = _rows(parts)
     if console.is_terminal:
         table = Table.grid(padding=(0, 2))
@@ -39,16 +39,6 @@ def show(console: Console, parts: Sequence[HealthPart]) -> None:
     console.print(summary(parts), soft_wrap=True)
 
 
-def _rows(parts: Sequence[HealthPart]) -> list[tuple[str, Finding]]:
-    """The findings, each once, with the names of the parts that it is about."""
-    about: dict[Finding, list[str]] = {}
-    for part in parts:
-        for finding in part.findings:
-            about.setdefault(finding, []).append(part.name)
-    rows = [(", ".join(names), finding) for finding, names in about.items()]
-    return sorted(rows, key=lambda row: -row[1].level)
-
-
 def _words(finding: Finding) -> Text:
     words = Text(one_line(finding.said))
     if finding.code:
@@ -60,18 +50,28 @@ def _words(finding: Finding) -> Text:
 
 
 def summary(parts: Sequence[HealthPart]) -> str:
-    """How many of each, in one sentence."""
+    """The numbers of errors and warnings, in one sentence."""
     levels = [finding.level for _, finding in _rows(parts)]
     wrong, look = levels.count(Level.ERROR), levels.count(Level.WARNING)
     if not wrong and not look:
         return "All is well."
-    told = [f"{counted(wrong, 'thing')} wrong"] if wrong else []
-    told += [f"{counted(look, 'warning')}"] if look else []
-    return f"{', '.join(told)}. Each is explained in docs/health.md."
+    numbers = [f"{counted(wrong, 'thing')} wrong"] if wrong else []
+    numbers += [f"{counted(look, 'warning')}"] if look else []
+    return f"{', '.join(numbers)}. Each is explained in docs/health.md."
+
+
+def _rows(parts: Sequence[HealthPart]) -> list[tuple[str, Finding]]:
+    """Each distinct finding with the names of its parts, worst first."""
+    about: dict[Finding, list[str]] = {}
+    for part in parts:
+        for finding in part.findings:
+            about.setdefault(finding, []).append(part.name)
+    rows = [(", ".join(names), finding) for finding, names in about.items()]
+    return sorted(rows, key=lambda row: -row[1].level)
 
 
 def as_json(parts: Sequence[HealthPart]) -> dict[str, Any]:
-    """The same for programs."""
+    """The findings as JSON, for programs."""
     worst = max((part.level for part in parts), default=Level.OK)
     return {
         "status": worst.name.lower(),

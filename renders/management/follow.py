@@ -1,8 +1,6 @@
-"""Follows renders in the database until they have ended. Shows nothing, changes nothing.
+"""Follows renders until they end and shows them: a live table in a terminal, else lines.
 
-Shows renders while they are made: a live table in a terminal, else a line per change.
-
-What became of each render, in words for a person. Shows no URL: it may be signed.
+Following only reads the database and changes nothing.
 """
 
 import time
@@ -29,8 +27,17 @@ from renders.states import Status
 
 INTERVAL_SECONDS = 0.3
 PATIENCE_SECONDS = 60.0
-# How the stand-in is asked for a render that fails.
+# Prompts that begin so make the sandbox fail a render.
 FAILING_PROMPTS = ("FAIL", "REJECT")
+STYLES = {
+    Status.PENDING: "dim",
+    Status.SUBMITTING: "cyan",
+    Status.SUBMITTED: "cyan",
+    Status.COMPLETED: "green",
+    Status.FAILED: "red",
+    Status.CANCELED: "yellow",
+}
+AROUND_THE_ROWS = 7  # screen lines for the table's head, its borders and the bar
 
 
 class End(Enum):
@@ -39,13 +46,13 @@ class End(Enum):
     ENDED = "ended"
     """All renders have ended and were handled."""
     TIMED_OUT = "timed out"
-    """The time given is over."""
+    """The given time-out has passed."""
     STALLED = "stalled"
-    """Nothing has moved for longer than any render should wait."""
+    """Nothing has changed for longer than any render should wait."""
 
 
 class Following:
-    """A set of renders and what is known of them. `rows` keeps the order they were given in."""
+    """A set of renders, as last read from the database. `rows` keeps the given order."""
 
     def __init__(self, renders: Iterable[RenderJob]) -> None:
         self.rows = {render.pk: render for render in renders}
@@ -59,22 +66,22 @@ class Following:
 
     @property
     def open(self) -> list[RenderJob]:
-        """Those that have not ended yet."""
+        """The renders that have not ended yet."""
         return [render for render in self.renders if not has_ended(render)]
 
     def read(self) -> None:
-        """Read those that are still open again; an outage of the database leaves them as known."""
+        """Read the open renders again. If the database is down, the rows stay as last read."""
         wanted = [render.pk for render in self.open]
         try:
-            found = RenderJob.objects.defer("request_body").in_bulk(wanted)
+            fresh = RenderJob.objects.defer("request_body").in_bulk(wanted)
         except (OperationalError, InterfaceError):
             connection.close()
             self.database_answers = False
             return
         self.database_answers = True
         for pk in wanted:
-            if pk in found:
-                self.rows[pk] = found[pk]
+            if pk in fresh:
+                self.rows[pk] = fresh[pk]
             else:
                 del self.rows[pk]
                 self.deleted += 1
@@ -87,7 +94,7 @@ class Following:
         patience: float = PATIENCE_SECONDS,
         interval: float = INTERVAL_SECONDS,
     ) -> End:
-        """Read again and again, `show` each time, and say why it is over."""
+        """Read and `show` repeatedly until an `End` is reached. Times are in seconds."""
         started = time.monotonic()
         moved_at, last_seen = timezone.now(), None
         while True:
@@ -106,23 +113,11 @@ class Following:
             time.sleep(interval)
 
     def _due(self, moved_at: datetime) -> datetime:
-        """The latest time at which something was to happen: until then, waiting is right."""
+        """The latest time at which a step is due: until then, waiting is no stall."""
         times = [moved_at]
         for render in self.open:
             times += [at for at in (render.next_poll_at, render.not_before) if at]
         return max(times)
-
-
-def has_ended(render: RenderJob) -> bool:
-    """Whether nothing more will happen to this render."""
-    return render.is_terminal and render.handled_at is not None
-
-
-def did_as_asked(render: RenderJob, *, sandbox: bool = False) -> bool:
-    """Whether the render came out right; in the sandbox some prompts ask for a failure."""
-    if sandbox and render.prompt.startswith(FAILING_PROMPTS):
-        return render.status == Status.FAILED
-    return render.status == Status.COMPLETED
 
 
 def _state(render: RenderJob) -> tuple[object, ...]:
@@ -137,52 +132,20 @@ def _state(render: RenderJob) -> tuple[object, ...]:
     )
 
 
-STYLES = {
-    Status.PENDING: "dim",
-    Status.SUBMITTING: "cyan",
-    Status.SUBMITTED: "cyan",
-    Status.COMPLETED: "green",
-    Status.FAILED: "red",
-    Status.CANCELED: "yellow",
-}
-AROUND_THE_ROWS = 7  # lines of the screen that head, borders and bar take
+def has_ended(render: RenderJob) -> bool:
+    """Whether nothing more will happen to this render."""
+    return render.is_terminal and render.handled_at is not None
 
 
-class Lines:
-    """A line per change of a render's status, for logs and pipes."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._started = time.monotonic()
-        self._shown: dict[UUID, tuple[str, str]] = {}
-
-    def __enter__(self) -> "Lines":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        pass
-
-    def show(self, following: Following) -> None:
-        """Print what is new."""
-        for render in following.renders:
-            state = (render.status, one_line(render.error_message))
-            if self._shown.get(render.pk) == state:
-                continue
-            self._shown[render.pk] = state
-            seconds = time.monotonic() - self._started
-            line = f"{seconds:6.1f} s  {render.status:<10}  {one_line(title_of(render), 60)}"
-            if render.error_message:
-                line += f"  ({state[1]})"
-            self._console.print(Text(line), soft_wrap=True)
+def did_as_asked(render: RenderJob, *, sandbox: bool = False) -> bool:
+    """Whether the render ended as its prompt asks; in the sandbox, some ask for a failure."""
+    if sandbox and render.prompt.startswith(FAILING_PROMPTS):
+        return render.status == Status.FAILED
+    return render.status == Status.COMPLETED
 
 
 class Board:
-    """A table that is drawn anew in place, with a bar over all renders."""
+    """A table that is redrawn in place, with a progress bar for all renders."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -216,7 +179,7 @@ class Board:
     def _table(self, following: Following) -> Table:
         room = max(1, self._console.height - AROUND_THE_ROWS)
         renders = following.renders
-        if len(renders) > room:  # those that still move come first
+        if len(renders) > room:  # open renders come first
             renders = (following.open + [r for r in renders if has_ended(r)])[:room]
         left_out = len(following.renders) - len(renders)
         table = Table(
@@ -238,15 +201,48 @@ class Board:
         return table
 
 
+class Lines:
+    """Prints a line per change of a render's status, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._started = time.monotonic()
+        self._shown: dict[UUID, tuple[str, str]] = {}
+
+    def __enter__(self) -> "Lines":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        pass
+
+    def show(self, following: Following) -> None:
+        """Print the changes since the last call."""
+        for render in following.renders:
+            state = (render.status, one_line(render.error_message))
+            if self._shown.get(render.pk) == state:
+                continue
+            self._shown[render.pk] = state
+            seconds = time.monotonic() - self._started
+            line = f"{seconds:6.1f} s  {render.status:<10}  {one_line(title_of(render), 60)}"
+            if render.error_message:
+                line += f"  ({state[1]})"
+            self._console.print(Text(line), soft_wrap=True)
+
+
 def board_on(console: Console) -> Board | Lines:
-    """The way to show renders that suits the console."""
+    """A `Board` for terminals, else `Lines`."""
     if console.is_terminal and not console.is_dumb_terminal:
         return Board(console)
     return Lines(console)
 
 
 def age(render: RenderJob) -> str:
-    """How long it has taken so far, or took."""
+    """The time from creation until the end, or until now."""
     seconds = int(((render.finished_at or timezone.now()) - render.created_at).total_seconds())
     if seconds < 100:
         return f"{seconds} s"
@@ -254,7 +250,7 @@ def age(render: RenderJob) -> str:
 
 
 def what_happens(render: RenderJob) -> str:
-    """The present step in a few words."""
+    """The current step in a few words."""
     if render.error_message:
         return one_line(render.error_message, 200)
     if render.is_terminal and not render.handled_at:
@@ -266,29 +262,22 @@ def what_happens(render: RenderJob) -> str:
     return "being sent" if render.status == Status.SUBMITTING else "waits to be sent"
 
 
-def where_it_is(render: RenderJob) -> str:
-    """The saved files' paths, else the render's own page in the app."""
-    files = [artifact["file"] for artifact in render.artifacts if artifact.get("file")]
-    return ", ".join(_path(name) for name in files) or render.get_absolute_url()
-
-
 def outcome(render: RenderJob) -> str:
-    """Where the picture is, or why there is none."""
+    """Where the media are, or why there are none."""
     if render.status == Status.COMPLETED:
         return where_it_is(render)
     words = [render.error_code, one_line(render.error_message)]
-    told = ": ".join(dict.fromkeys(word for word in words if word))
-    return told or render.get_absolute_url()
+    reason = ": ".join(dict.fromkeys(word for word in words if word))
+    return reason or render.get_absolute_url()
 
 
-def total_cost(renders: list[RenderJob]) -> str:
-    """The sum of the costs that are known."""
-    known = [r.cost_usd_micros for r in renders if r.cost_usd_micros is not None]
-    if not known:
-        return "Cost: not stated"
-    text = f"Cost: ${sum(known) / 1_000_000:.4f}"
-    unknown = len(renders) - len(known)
-    return f"{text} (not stated for {unknown} of {len(renders)})" if unknown else text
+def where_it_is(render: RenderJob) -> str:
+    """The paths of the saved files, else the address of the render's page.
+
+    Sume's links are never shown: they may be signed.
+    """
+    files = [artifact["file"] for artifact in render.artifacts if artifact.get("file")]
+    return ", ".join(_path(name) for name in files) or render.get_absolute_url()
 
 
 def _path(name: str) -> str:
@@ -298,3 +287,13 @@ def _path(name: str) -> str:
         return name
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def total_cost(renders: list[RenderJob]) -> str:
+    """The sum of the known costs, in dollars."""
+    costs = [r.cost_usd_micros for r in renders if r.cost_usd_micros is not None]
+    if not costs:
+        return "Cost: not stated"
+    text = f"Cost: ${sum(costs) / 1_000_000:.4f}"
+    unknown = len(renders) - len(costs)
+    return f"{text} (not stated for {unknown} of {len(renders)})" if unknown else text

@@ -1,6 +1,6 @@
-"""Ctrl-C in two stages: the first lets what is under way end, the second ends all of it.
+"""Ctrl-C in two stages: the first lets running work end, the second ends everything at once.
 
-Two-stage Ctrl-C: the first request ends the demo cleanly, the second at once.
+`Stopping` serves the commands, `StopRequests` the demo.
 """
 
 import signal
@@ -10,13 +10,18 @@ from types import FrameType, TracebackType
 
 from renders.demo.exceptions import Interrupted
 
+# Signals that end a command.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Signals that end the demo: a closed terminal sends SIGHUP. Windows has none.
+STOP_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 class Stopping:
-    """While it is entered, SIGINT and SIGTERM set `asked`; the second one raises `SystemExit`.
+    """A context in which the first SIGINT or SIGTERM sets `asked`, and calls `say`.
 
-    `say` is called at the first.
+    The second one raises `SystemExit`. The command's loop looks at `asked`.
     """
 
     def __init__(self, say: Callable[[], object]) -> None:
@@ -26,7 +31,7 @@ class Stopping:
 
     def __enter__(self) -> "Stopping":
         if threading.current_thread() is threading.main_thread():
-            # SIGINT too: a shell that starts us in the background lets it be ignored.
+            # SIGINT too: shells start background processes with SIGINT ignored.
             self._before = {number: signal.signal(number, self._on) for number in SIGNALS}
         return self
 
@@ -46,16 +51,10 @@ class Stopping:
         self._say()
 
 
-STOP_SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
-
-
 class StopRequests:
-    """Counts the requests to end, from Ctrl-C, SIGTERM or a closed terminal.
+    """A context in which requests to end the demo are counted: Ctrl-C, SIGTERM, closed terminal.
 
-    A context manager. The handlers only count, so nothing is cut off half-way: the loops that
-    wait call `check()`.
+    The handlers only count, so nothing is cut off half-way. Loops that wait call `check()`.
     """
 
     def __init__(self) -> None:
@@ -75,7 +74,7 @@ class StopRequests:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raises `Interrupted` once there was a request."""
+        """Raise `Interrupted` if there was a request."""
         if self.count:
             raise Interrupted("Stopped.")
 

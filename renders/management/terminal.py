@@ -1,7 +1,4 @@
-"""Output that suits where it goes: colours and a live table in a terminal, else plain lines.
-
-A bar on the error output while something takes its time: in a terminal, and nowhere else.
-"""
+"""Output for terminals (colours, live tables, progress bars), and plain lines for pipes."""
 
 import signal
 import sys
@@ -18,10 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 def console_on(stdout: OutputWrapper, *, no_color: bool = False) -> Console:
     """A console that writes to a command's `stdout`; no control codes unless it is a terminal."""
-    stdout.ending = ""  # else Django ends every piece of a line with a line end
+    stdout.ending = ""  # else Django ends every partial line with a newline
     raw: Any = getattr(stdout, "_out", stdout)
     if hasattr(raw, "reconfigure"):
-        raw.reconfigure(errors="replace")  # a prompt may hold what the terminal cannot show
+        raw.reconfigure(errors="replace")  # a prompt may have characters that the terminal lacks
     return Console(
         file=cast(IO[str], stdout),
         force_terminal=stdout.isatty(),
@@ -31,32 +28,9 @@ def console_on(stdout: OutputWrapper, *, no_color: bool = False) -> Console:
     )
 
 
-def one_line(text: str, longest: int = 0) -> str:
-    """Text from outside made safe to show: no control characters, no line ends, not too long."""
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return clean[: longest - 1] + "…" if longest and len(clean) > longest else clean
-
-
-@contextmanager
-def exit_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block as an exception does, so that the terminal is put in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _exit)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
-
-
 @contextmanager
 def bar_on(stderr: OutputWrapper, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yields what is called with how many more are done."""
+    """Show a progress bar on stderr, if it is a terminal; yields the function that advances it."""
     raw: Any = getattr(stderr, "_out", stderr)
     if not stderr.isatty():
         yield lambda more: None
@@ -72,3 +46,29 @@ def bar_on(stderr: OutputWrapper, what: str, total: int) -> Iterator[Callable[[i
     with bar:
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)
+
+
+def one_line(text: str, longest: int = 0) -> str:
+    """Foreign text made safe to show: no control characters, one line, at most `longest` long.
+
+    `longest` 0 means any length.
+    """
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return clean[: longest - 1] + "…" if longest and len(clean) > longest else clean
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Have SIGTERM raise `SystemExit` in the block, so that the terminal is restored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)

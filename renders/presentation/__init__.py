@@ -1,1 +1,1 @@
-"""How things are filled in and shown, for the admin, the pages and the API."""
+"""How renders are entered and shown: forms, media and paging for admin, pages and API."""

@@ -1,7 +1,7 @@
-"""Files in reply to a browser: whole, in part (RFC 9110, Range), or not again (ETag).
+"""Files as replies to browsers: whole, in part (RFC 9110, Range), or not modified (ETag).
 
-Players of clips seek by asking for parts; Safari plays nothing without them. One range is
-understood; of several the whole file is sent, as the standard allows.
+Players seek in clips by requesting parts, and Safari plays nothing without them. Only a single
+range is supported; for several, the whole file is sent, as the standard allows.
 """
 
 import re
@@ -21,7 +21,7 @@ class Unsatisfiable(Exception):
 
 
 class Part:
-    """Some bytes of an open file, read as they are sent; closing it closes the file."""
+    """A range of bytes of an open file, read while it is sent; closing it closes the file."""
 
     def __init__(self, file: IO[bytes], start: int, length: int) -> None:
         self._file = file
@@ -39,6 +39,35 @@ class Part:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def not_modified(request: HttpRequest, etag: str) -> HttpResponseBase | None:
+    """304 if the browser has this file already, 412 if it wants another one (If-Match), or None."""
+    return get_conditional_response(request, etag=etag) if etag else None
+
+
+def reply(request: HttpRequest, file: IO[bytes], size: int, etag: str) -> HttpResponseBase:
+    """The file, or the requested part of it. The reply closes the file."""
+    try:
+        part = _requested(request, size, etag)
+    except Unsatisfiable:
+        file.close()
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+    start, length = part or (0, size)
+    response = StreamingHttpResponse(Part(file, start, length), status=206 if part else 200)
+    if part:
+        response["Content-Range"] = f"bytes {start}-{start + length - 1}/{size}"
+    response["Accept-Ranges"] = "bytes"
+    response["Content-Length"] = str(length)
+    return response
+
+
+def _requested(request: HttpRequest, size: int, etag: str) -> tuple[int, int] | None:
+    """The requested part; None for the whole file, also if the file has changed (If-Range)."""
+    unchanged = request.headers.get("If-Range", etag) == etag
+    if request.method != "GET" or not unchanged:
+        return None
+    return find(request.headers.get("Range", ""), size)
 
 
 def find(header: str, size: int) -> tuple[int, int] | None:
@@ -59,32 +88,3 @@ def find(header: str, size: int) -> tuple[int, int] | None:
     if start >= size:
         raise Unsatisfiable
     return start, end - start + 1
-
-
-def not_modified(request: HttpRequest, etag: str) -> HttpResponseBase | None:
-    """The short reply where the browser has this file already, or wants another one (If-Match)."""
-    return get_conditional_response(request, etag=etag) if etag else None
-
-
-def reply(request: HttpRequest, file: IO[bytes], size: int, etag: str) -> HttpResponseBase:
-    """The file, or the part of it that is asked for. The reply closes the file."""
-    try:
-        part = _asked(request, size, etag)
-    except Unsatisfiable:
-        file.close()
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-    start, length = part or (0, size)
-    response = StreamingHttpResponse(Part(file, start, length), status=206 if part else 200)
-    if part:
-        response["Content-Range"] = f"bytes {start}-{start + length - 1}/{size}"
-    response["Accept-Ranges"] = "bytes"
-    response["Content-Length"] = str(length)
-    return response
-
-
-def _asked(request: HttpRequest, size: int, etag: str) -> tuple[int, int] | None:
-    """A part is only sent of the version that the browser has begun with (If-Range)."""
-    unchanged = request.headers.get("If-Range", etag) == etag
-    if request.method != "GET" or not unchanged:
-        return None
-    return find(request.headers.get("Range", ""), size)

@@ -1,4 +1,4 @@
-"""A render as a request to this app's API, to be pasted into a shell."""
+"""A render as a `curl` command for this app's API."""
 
 import json
 import shlex
@@ -9,10 +9,10 @@ from renders.models import RenderJob
 
 
 def curl(render: RenderJob, url: str) -> str:
-    """The command that asks for the same again; the token comes from the environment.
+    """The command that requests the same render again; the token comes from the environment.
 
-    Without the reference: the same one would give the same render. The key is this page's own:
-    however often the command is pasted, it makes one render.
+    The reference is left out, since it would return the existing render. The command's
+    Idempotency-Key is fixed, so pasting it several times makes only one render.
     """
     body: dict[str, Any] = {"prompt": render.prompt, "kind": render.kind}
     body |= {"model": render.model} if render.model else {}
@@ -20,7 +20,7 @@ def curl(render: RenderJob, url: str) -> str:
     body |= {"priority": render.priority} if render.priority else {}
     body |= {"workspace": render.workspace} if workspaces.several() else {}
     text = json.dumps(body, ensure_ascii=False)
-    # Nothing that a terminal would not show as it is.
+    # Characters that a terminal does not show as they are become JSON escapes.
     text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
     return " \\\n  ".join(
         [

@@ -1,4 +1,4 @@
-"""What the gallery shows: filters, kept in the address."""
+"""The gallery's filters, kept in the query string."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -17,12 +17,8 @@ OPEN, HELD, OVERDUE = "open", "held", "overdue"
 OFTEN = ("q", "status")
 
 
-def _workspaces() -> list[tuple[str, str]]:
-    return [("", "Any"), *((name, name) for name in standing.all_workspaces())]
-
-
 class DayField(forms.DateField):
-    """A day of this age, so that the next one is a day too."""
+    """A day from 2000 to 2999, so that the following day is a valid date too."""
 
     widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
@@ -32,8 +28,12 @@ class DayField(forms.DateField):
             raise ValidationError("A day after 2000 is needed.")
 
 
+def _workspaces() -> list[tuple[str, str]]:
+    return [("", "Any"), *((name, name) for name in standing.all_workspaces())]
+
+
 class FilterForm(forms.Form):
-    """Every field may be empty; one that is wrong says so and filters nothing."""
+    """Optional filters. An invalid one shows its error and filters nothing."""
 
     q = forms.CharField(
         required=False,
@@ -68,22 +68,22 @@ class FilterForm(forms.Form):
         self.is_valid()
 
     def apply(self, renders: RenderQuerySet) -> RenderQuerySet:
-        """Those of the renders that are asked for."""
-        asked = {name: value for name, value in self.cleaned_data.items() if value}
-        if "q" in asked:
-            renders = renders.filter(prompt__icontains=asked["q"])
-        if "status" in asked:
-            renders = _in_status(renders, asked["status"])
-        if "kind" in asked:
-            renders = renders.filter(kind=asked["kind"])
-        if "workspace" in asked:
-            renders = renders.filter(workspace=asked["workspace"])
-        if "whose" in asked:
+        """The renders that pass the filters."""
+        wanted = {name: value for name, value in self.cleaned_data.items() if value}
+        if "q" in wanted:
+            renders = renders.filter(prompt__icontains=wanted["q"])
+        if "status" in wanted:
+            renders = _in_status(renders, wanted["status"])
+        if "kind" in wanted:
+            renders = renders.filter(kind=wanted["kind"])
+        if "workspace" in wanted:
+            renders = renders.filter(workspace=wanted["workspace"])
+        if "whose" in wanted:
             renders = renders.filter(created_by=self.user)
-        if "since" in asked:
-            renders = renders.filter(created_at__gte=_start(asked["since"]))
-        if "until" in asked:
-            renders = renders.filter(created_at__lt=_start(asked["until"] + timedelta(days=1)))
+        if "since" in wanted:
+            renders = renders.filter(created_at__gte=_start(wanted["since"]))
+        if "until" in wanted:
+            renders = renders.filter(created_at__lt=_start(wanted["until"] + timedelta(days=1)))
         return renders
 
     @property
@@ -92,27 +92,23 @@ class FilterForm(forms.Form):
         return any(self.cleaned_data.values())
 
     def often(self) -> list[forms.BoundField]:
-        """The fields that are always there."""
+        """The fields that are always shown."""
         return [self[name] for name in OFTEN]
 
     def seldom(self) -> list[forms.BoundField]:
-        """Those that are there when asked for."""
+        """The fields that are folded away."""
         return [field for field in self if field.name not in OFTEN]
 
     @property
     def more_open(self) -> bool:
-        """Whether one of these holds something, right or wrong."""
+        """Whether a folded field has a value or an error."""
         return any(field.value() or field.errors for field in self.seldom())
 
     def query(self, **further: str) -> str:
-        """The filters as they stand in an address, with what else it shall hold."""
+        """The query string with these filters and `further` parameters; empty without any."""
         given = {name: self.data.get(name, "") for name in self.fields} | further
         text = urlencode({name: value for name, value in given.items() if value})
         return f"?{text}" if text else ""
-
-
-def _start(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))
 
 
 def _in_status(renders: RenderQuerySet, status: str) -> RenderQuerySet:
@@ -124,3 +120,7 @@ def _in_status(renders: RenderQuerySet, status: str) -> RenderQuerySet:
         case "overdue":
             return standing.overdue(renders)
     return renders.filter(standing_in([status]))
+
+
+def _start(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time.min))

@@ -1,8 +1,8 @@
-"""What people send: the forms that add a render, and the guards against sending twice.
+"""Forms that add a render, and their protection against sending twice.
 
-A double click, a reload or a second tab must not make a second paid render. So each form holds
-a random token, made when it is shown; it becomes the render's `reference`. Whether it was sent
-before, the database decides when the render is inserted: so a valid form has made its render.
+A double click, a reload or a second tab must not make a second paid render. So each form has a
+random token, made when it is displayed, which becomes the render's `reference`. The insert into
+the database decides whether it was sent before. So a valid form has made its render.
 """
 
 import json
@@ -34,14 +34,12 @@ from renders.sume.bodies import SHAPES
 
 
 def new_token() -> str:
-    """A token for one showing of a form."""
+    """A random token for one display of a form."""
     return secrets.token_urlsafe(18)
 
 
 def add_workspaces(form: Any) -> None:
-    """Let the form's person choose a workspace, if there are several and they may; and say what
-    each kind costs about, if that is known.
-    """
+    """Add a choice of workspaces if the user may choose; show the approximate cost of each kind."""
     form.fields["kind"].widget.prices = workspace_choice.prices(form.user)
     if names := workspace_choice.choices(form.user):
         form.fields["workspace"] = forms.ChoiceField(
@@ -52,7 +50,7 @@ def add_workspaces(form: Any) -> None:
 
 
 def add_models(form: Any) -> None:
-    """Offer the allowed models, if not all are; begin with one of them."""
+    """Suggest the allowed models and start with one of them, unless all are allowed."""
     if not conf.MODELS:
         return
     field = form.fields["model"]
@@ -76,7 +74,7 @@ def add_error_of(form: forms.Form, error: InvalidRender) -> None:
 
 
 def start_of(row: RenderJob, kind: str = "") -> dict[str, Any]:
-    """What a form begins with to ask for the same again, or for something of another kind."""
+    """A form's initial values to repeat a render's request, with its kind or another one."""
     wanted = Kind(kind) if kind in Kind.values else Kind(row.kind)
     others = SHAPES[Kind(row.kind)].fields.keys() - SHAPES[wanted].fields.keys()
     return {
@@ -88,7 +86,7 @@ def start_of(row: RenderJob, kind: str = "") -> dict[str, Any]:
 
 
 class ParamsBoundField(forms.BoundField):
-    """Tells the editor where the JSON is wrong."""
+    """Adds an error's line and column to the widget, for the editor."""
 
     def build_widget_attrs(self, attrs: Any, widget: Any = None) -> Any:
         attrs = super().build_widget_attrs(attrs, widget)
@@ -122,7 +120,7 @@ class ParamsField(forms.JSONField):
             raise ValidationError(str(error), code="invalid") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Show again what was typed, right or wrong."""
+        """The typed text, valid or not, so that it is shown again."""
         return initial if self.disabled else data
 
     def prepare_value(self, value: Any) -> Any:
@@ -130,9 +128,9 @@ class ParamsField(forms.JSONField):
 
 
 class TokenForm(forms.Form):
-    """Checks a request for a render by the app's own rules, and makes it once.
+    """Validates a request by the app's own rules, and makes its render once.
 
-    A form that is valid has made its render, as `made`; `repeated` if it was there already.
+    A valid form has made its render: `made`. `repeated` is true if the render existed already.
     """
 
     user: Any = None
@@ -153,14 +151,14 @@ class TokenForm(forms.Form):
         kind_fields.add_to(self)
 
     def clean_prompt(self) -> str:
-        """Browsers send line ends as CR LF."""
+        """The prompt with plain newlines: browsers send CR LF."""
         return str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
 
     def clean(self) -> dict[str, Any]:
-        """Errors at their fields."""
+        """The data; errors of the request are shown at their fields."""
         data = self.cleaned_data
         kind = data.get("kind")
-        for name in kind_fields.hidden(kind):  # nobody sees them, nor what is wrong with them
+        for name in kind_fields.hidden(kind):  # errors there would be invisible
             self.errors.pop(name, None)
             data.pop(name, None)
         fields = {name: data[name] for name in request_fields() if name in data}
@@ -179,7 +177,7 @@ class TokenForm(forms.Form):
         return data
 
     def _merge(self, fields: dict[str, Any], filled: dict[str, Any]) -> list[InvalidRender]:
-        """Put what was filled in for the kind into the request's further fields."""
+        """Merge the kind's own fields into the request's params; returns the errors."""
         params = fields.get("params")
         params = {} if params is None else params
         if not (filled and isinstance(params, dict)):
@@ -188,27 +186,27 @@ class TokenForm(forms.Form):
         return wrong
 
     def bound(self, names: list[str]) -> list[forms.BoundField]:
-        """These fields, to be shown."""
+        """The bound fields with these names, as far as the form has them."""
         return [self[name] for name in names if name in self.fields]
 
     def fields_before(self) -> list[forms.BoundField]:
-        """What some kind needs, to be shown before the prompt."""
+        """Fields that some kind requires, shown before the prompt."""
         return self.bound(kind_fields.BEFORE)
 
     def fields_after(self) -> list[forms.BoundField]:
-        """What some kind has, to be shown after the prompt."""
+        """Optional fields of some kind, shown after the prompt."""
         return self.bound(kind_fields.AFTER)
 
     kinds_with_fields = " ".join(kind for kind, fields in kind_fields.SHOWN.items() if fields)
 
     def fields_seldom(self) -> list[forms.BoundField]:
-        """What some kind has, and few people need."""
+        """Fields of some kind that few people need, folded away."""
         return self.bound(kind_fields.SELDOM)
 
     def _post_clean(self) -> None:
-        """Make the render, or find the one that this form made before.
+        """Make the render, or get the one that this form made before.
 
-        In place of the model's own checks: `clean` made them.
+        This replaces the model's own validation, since `clean` has validated the request.
         """
         if self.errors:
             return
@@ -239,7 +237,7 @@ class TokenForm(forms.Form):
 
 
 class RenderForm(TokenForm):
-    """Adds a render from its page. A priority needs a permission: it moves others back in line."""
+    """Adds a render from its page. A priority needs a permission, since it delays other renders."""
 
     prompt = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -271,16 +269,16 @@ class RenderForm(TokenForm):
             del self.fields["priority"]
 
     def clean_model(self) -> str:
-        """Left empty, Sume chooses."""
+        """The model; if empty, Sume chooses."""
         return self.cleaned_data["model"] or AUTO
 
     def clean_priority(self) -> int:
-        """Left empty, it is as usual."""
+        """The priority; 0 if empty."""
         return self.cleaned_data["priority"] or 0
 
     @property
     def more_open(self) -> bool:
-        """Whether what is seldom needed holds something that a person should see."""
+        """Whether a folded field has an error or an unusual value, so it must be unfolded."""
         hidden = kind_fields.hidden(self["kind"].value())
         seldom = {"model", "params", "priority", "reference", *kind_fields.SELDOM} - {*hidden}
         return bool(self.errors.keys() & seldom) or any(

@@ -1,7 +1,7 @@
-"""The fields of a form that only some kinds have, made from `renders.services.inputs`.
+"""Form fields that only some kinds have, made from `renders.services.inputs`.
 
-All of them are on the page, and a style sheet shows those of the chosen kind. So a page works
-without a script, and what was typed for another kind is ignored.
+The page has all of them, and a style sheet shows those of the chosen kind. So the page works
+without JavaScript, and input for another kind is ignored.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from renders.services.inputs import INPUTS, Input, split
 from renders.states import Kind, takes_model
 
 HANDLE = "avatar_handle"
-# An input of which nobody chooses anything is not asked for.
+# Inputs with only a single choice are not shown.
 SHOWN: dict[Kind, dict[str, Input]] = {
-    kind: {name: one for name, one in inputs.items() if len(one.choices) != 1}
+    kind: {name: field for name, field in inputs.items() if len(field.choices) != 1}
     for kind, inputs in INPUTS.items()
 }
 FORM_KINDS: dict[str, list[Kind]] = {
@@ -30,30 +30,29 @@ FORM_KINDS: dict[str, list[Kind]] = {
         for name in inputs
     },
 }
-"""Which kinds each of these fields is for."""
+"""The kinds that each field is for."""
 
 
 def _named(*, required: bool = False, seldom: bool = False) -> list[str]:
-    inputs = {name: one for some in SHOWN.values() for name, one in some.items()}
-    return [
-        name for name, one in inputs.items() if (one.required, one.seldom) == (required, seldom)
-    ]
+    inputs = {name: field for fields in SHOWN.values() for name, field in fields.items()}
+    wanted = (required, seldom)
+    return [name for name, field in inputs.items() if (field.required, field.seldom) == wanted]
 
 
-# Where a form shows them: before the prompt, after it, and folded away.
+# The fields that a form shows before the prompt, after it, and folded away.
 BEFORE = _named(required=True)
 AFTER = _named()
 SELDOM = _named(seldom=True)
 
 
 def add_to(form: Any) -> None:
-    """Add them to this form, which has the fields of a request and a `user`."""
+    """Add the kinds' fields to a form that has a request's fields and a `user`."""
     for name, kinds in FORM_KINDS.items():
         if name not in form.fields:
             form.fields[name] = _field({kind: SHOWN[kind][name] for kind in kinds})
         form.fields[name].widget.attrs["data-kinds"] = " ".join(kinds)
     prompt = form.fields["prompt"]
-    prompt.required = False  # for some avatars it is not; the request's own check knows
+    prompt.required = False  # optional for some avatars; the request is validated later
     prompt.label = by_kind(PROMPT_LABELS)
     examples = {kind: f"For instance: {text}" for kind, text in EXAMPLES.items()}
     prompt.help_text = format_html("{} {}", by_kind(PROMPT_HELP), by_kind(examples))
@@ -70,7 +69,7 @@ def add_to(form: Any) -> None:
 
 
 def hidden(kind: Any) -> Iterable[str]:
-    """The names of the fields that are not for this kind."""
+    """The names of the fields that this kind does not have."""
     return [
         name
         for name, kinds in FORM_KINDS.items()
@@ -79,34 +78,34 @@ def hidden(kind: Any) -> Iterable[str]:
 
 
 def filled(data: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """What was typed for this kind."""
+    """The non-empty values of this kind's fields."""
     return {name: data[name] for name in SHOWN.get(kind, ()) if data.get(name) not in (None, "")}
 
 
 def by_kind(words: dict[Kind, str]) -> SafeString:
-    """Words of which the page shows those of the chosen kind."""
+    """HTML with each kind's words; the page shows those of the chosen kind."""
     kinds: dict[str, list[Kind]] = {}
     for kind, text in words.items():
         kinds.setdefault(text, []).append(kind)
-    parts = [(" ".join(some), text) for text, some in kinds.items()]
+    parts = [(" ".join(names), text) for text, names in kinds.items()]
     return format_html_join(" ", '<span class="for-kind" data-kinds="{}">{}</span>', parts)
 
 
 def _field(inputs: dict[Kind, Input]) -> forms.Field:
-    one = next(iter(inputs.values()))
+    first = next(iter(inputs.values()))
     helps = {kind: each.help for kind, each in inputs.items()}
     common: dict[str, Any] = {
         "required": False,
-        "label": one.label,
-        "help_text": by_kind(helps) if len(set(helps.values())) > 1 else one.help,
+        "label": first.label,
+        "help_text": by_kind(helps) if len(set(helps.values())) > 1 else first.help,
     }
     choices = dict.fromkeys(choice for each in inputs.values() for choice in each.choices)
     if choices:
         return forms.ChoiceField(
             choices=[("", "-"), *((choice, choice) for choice in choices)], **common
         )
-    # Not `type=url` or `number`: a browser would refuse to send what is hidden and wrong.
-    mode = {"url": "url", "number": "numeric"}.get(one.typed, "text")
+    # Not `type=url` or `number`: browsers refuse to submit invalid values, even in hidden fields.
+    mode = {"url": "url", "number": "numeric"}.get(first.typed, "text")
     attrs = {"inputmode": mode, "autocomplete": "off"}
-    widget = Suggesting(attrs) if one.name == HANDLE else forms.TextInput(attrs)
+    widget = Suggesting(attrs) if first.name == HANDLE else forms.TextInput(attrs)
     return forms.CharField(widget=widget, **common)

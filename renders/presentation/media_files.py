@@ -1,4 +1,4 @@
-"""Stored files of finished renders, in reply to those who may see the render."""
+"""Media files of finished renders as replies. The caller has checked that the user may see them."""
 
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -16,21 +16,21 @@ from renders.models import RenderJob
 from renders.presentation import byte_ranges
 from renders.presentation.media_links import media_type
 
-# What is stored came from elsewhere: it may be shown, and nothing in it may run.
+# Stored files come from outside: browsers may show them, but run nothing in them.
 ARTIFACT_POLICY = (
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 )
 
 
 def artifact(request: HttpRequest, render: RenderJob, index: int) -> HttpResponseBase:
-    """The stored file of one artifact, or the way to it where none is stored."""
-    found = _artifact(render, index)
-    if found.get("file"):
-        name = f"render-{str(render.pk)[:8]}-{index + 1}{PurePosixPath(found['file']).suffix}"
-        etag = f'"{found["sha256"]}"' if found.get("sha256") else ""
+    """The stored file of an artifact; if none is stored, a redirect to its URL."""
+    item = _artifact(render, index)
+    if item.get("file"):
+        name = f"render-{str(render.pk)[:8]}-{index + 1}{PurePosixPath(item['file']).suffix}"
+        etag = f'"{item["sha256"]}"' if item.get("sha256") else ""
         with suppress(FileNotFoundError):
-            return _stored(request, found["file"], name, media_type(found), etag)
-    url = found.get("url") or ""
+            return _stored(request, item["file"], name, media_type(item), etag)
+    url = item.get("url") or ""
     if not url.lower().startswith(("http://", "https://")):
         raise Http404("This artifact is neither stored nor linked.")
     try:
@@ -43,13 +43,13 @@ def artifact(request: HttpRequest, render: RenderJob, index: int) -> HttpRespons
 
 
 def thumbnail(request: HttpRequest, render: RenderJob, index: int) -> HttpResponseBase:
-    """The small picture of one artifact; where none is stored, the way to the artifact."""
-    found = _artifact(render, index)
-    if found.get("thumbnail"):
+    """The thumbnail of an artifact; if none is stored, a redirect to the artifact."""
+    item = _artifact(render, index)
+    if item.get("thumbnail"):
         name = f"render-{str(render.pk)[:8]}-{index + 1}-small.webp"
-        etag = f'"{found["sha256"]}-small"' if found.get("sha256") else ""
+        etag = f'"{item["sha256"]}-small"' if item.get("sha256") else ""
         with suppress(FileNotFoundError):
-            return _stored(request, found["thumbnail"], name, thumbnails.CONTENT_TYPE, etag)
+            return _stored(request, item["thumbnail"], name, thumbnails.CONTENT_TYPE, etag)
     return redirect("renders:artifact", render.pk, index)
 
 

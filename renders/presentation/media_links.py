@@ -1,7 +1,6 @@
-"""A finished render's media as they are shown: by the app's own addresses.
+"""Links to a finished render's media: paths of this app.
 
-Pages, admin and API all take them from here, so that a signed URL of Sume's has no way into any
-of them.
+The pages, the admin and the API all use these, so Sume's signed URLs never reach any of them.
 """
 
 import mimetypes
@@ -16,10 +15,10 @@ from renders.models import RenderJob
 
 @dataclass(frozen=True)
 class Media:
-    """One artifact as it is shown: `show` is image, video or file; `url` is the app's own path.
+    """One artifact: `show` is image, video or file; `url` is a path of this app.
 
-    `thumbnail` is the path of a small picture of it (of an image at worst its own), empty where
-    there is none. `sha256` and `bytes` are of the stored file; "" and None where none is stored.
+    `thumbnail` is the path of a small picture; an image without one has its own path, others "".
+    `sha256` and `bytes` describe the stored file; they are "" and None if none is stored.
     """
 
     index: int
@@ -33,13 +32,13 @@ class Media:
 
     @property
     def word(self) -> str:
-        """What it is, as a person says it: PNG, MP4."""
+        """The format as people call it: PNG, MP4."""
         ending = self.content_type.partition("/")[2].partition("+")[0]
         return ending.upper() or self.type or "the file"
 
 
 def media(render: RenderJob) -> list[Media]:
-    """A render's artifacts, each with the app's own path."""
+    """A render's artifacts, each with a path of this app."""
     return [_media(render, index, artifact) for index, artifact in enumerate(render.artifacts)]
 
 
@@ -68,6 +67,6 @@ def _media(render: RenderJob, index: int, artifact: dict[str, Any]) -> Media:
 
 
 def media_type(artifact: dict[str, Any]) -> str:
-    """An artifact's content type without parameters; guessed by the stored name if missing."""
+    """An artifact's content type without parameters; guessed from the stored name if missing."""
     given = str(artifact.get("content_type") or "").partition(";")[0].strip().lower()
     return given or mimetypes.guess_type(str(artifact.get("file") or ""))[0] or ""

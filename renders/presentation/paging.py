@@ -1,7 +1,6 @@
-"""Pages of a list that grows at its top: each begins after a row, not after a number of rows.
+"""Keyset paging: each page begins after a row, not at an offset.
 
-So new renders move nothing from one page to the next, and the hundredth page costs as much as
-the first.
+So new renders at the top do not move rows between pages, and every page costs the same.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ MOST_COUNTED = 1_000
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows, newest first, and the marks of what lies beside them; empty for nothing."""
+    """Rows, newest first, and the marks of the next pages; empty if there is none."""
 
     rows: list[Any]
     newer: str = ""
@@ -28,12 +27,12 @@ class Page:
 
 
 def mark(render: RenderJob) -> str:
-    """Names a row's place in the list, and stays right if the row is deleted."""
+    """A row's position in the list; it stays valid if the row is deleted."""
     return f"{(render.created_at - EPOCH) // timedelta(microseconds=1)}.{render.pk.hex}"
 
 
 def page_of(renders: RenderQuerySet, size: int, *, before: str = "", after: str = "") -> Page:
-    """The page that begins after the row `before`, or ends before `after`; else the first."""
+    """The rows older than the mark `before` or newer than the mark `after`; else the first page."""
     place = _place(before)
     if place:
         moment, pk = place
@@ -44,8 +43,8 @@ def page_of(renders: RenderQuerySet, size: int, *, before: str = "", after: str 
     place = _place(after)
     if place:
         moment, pk = place
-        newer_ones = renders.filter(Q(created_at__gt=moment) | Q(pk__gt=pk), created_at__gte=moment)
-        rows = list(newer_ones.order_by("created_at", "pk")[: size + 1])
+        above = renders.filter(Q(created_at__gt=moment) | Q(pk__gt=pk), created_at__gte=moment)
+        rows = list(above.order_by("created_at", "pk")[: size + 1])
         if len(rows) > size:
             rows = rows[:size][::-1]
             return Page(rows, mark(rows[0]), mark(rows[-1]))
@@ -54,7 +53,7 @@ def page_of(renders: RenderQuerySet, size: int, *, before: str = "", after: str 
 
 
 def count_of(renders: RenderQuerySet) -> str:
-    """How many there are; counting stops where nobody would read on."""
+    """The number of renders as text; counting stops at `MOST_COUNTED`."""
     number = renders.order_by()[: MOST_COUNTED + 1].count()
     return f"{MOST_COUNTED:,}+" if number > MOST_COUNTED else f"{number:,}"
 

@@ -1,4 +1,4 @@
-"""Errors as the API tells them: every one is a problem document (RFC 9457)."""
+"""The API's errors: each is a problem document (RFC 9457)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from renders.exceptions import InvalidRender
 CONTENT_TYPE = "application/problem+json"
 MOST_ERRORS = 100
 
-# The statuses in use: a code for programs, a title for people.
+# The statuses in use, each with a code for programs and a title for people.
 STATUSES = {
     400: ("bad_request", "Bad Request"),
     401: ("not_authenticated", "Unauthorized"),
@@ -28,7 +28,7 @@ STATUSES = {
 
 
 class Problem(Exception):
-    """The request cannot be served; holds what the caller is told."""
+    """The request cannot be served; carries the reply's body and headers."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Problem(Exception):
 
 
 def unacceptable(error: Exception) -> Problem:
-    """For what Django itself finds suspicious; its own words name settings, and are not told."""
+    """For requests that Django refuses. Django's own message names settings, so it is not shown."""
     if isinstance(error, RequestDataTooBig):
         return Problem(413, "The body is larger than this site takes.")
     return Problem(400, "The host, the headers or the query of this request are not acceptable.")
 
 
 def unexpected() -> Problem:
-    """For a fault of ours."""
+    """For a fault of the server."""
     return Problem(500, "This is a fault of the server, and it was noted. Try again later.")

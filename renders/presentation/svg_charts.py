@@ -1,4 +1,4 @@
-"""Charts as numbers: where bars, lines and labels lie. Templates make SVG of them."""
+"""Charts as coordinates of bars, lines and labels; templates turn them into SVG."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing of `WIDTH` by `HEIGHT`. Lines are paths; a line ends where nothing is known."""
+    """A drawing of `WIDTH` by `HEIGHT`. Lines are SVG paths, with gaps where values are missing."""
 
     rows: list[Mark]
     columns: list[Mark]
@@ -41,19 +41,19 @@ class Chart:
 def bars(
     labels: Sequence[str], stacks: Sequence[dict[str, float]], shown: Callable[[float], str]
 ) -> Chart:
-    """One bar for each label, made of what lies on it from below."""
+    """A bar for each label, stacked from the bottom."""
     scale = _scale(max((sum(stack.values()) for stack in stacks), default=0))
     step = _step(len(labels))
-    found = []
+    marks = []
     for place, stack in enumerate(stacks):
         height = 0.0
         for sort, value in stack.items():
             if value:
                 top, bottom = _y(height + value, scale), _y(height, scale)
                 width = max(step * 0.8, 1)
-                found.append(Mark(_x(place, step), top, round(width, 2), bottom - top, sort))
+                marks.append(Mark(_x(place, step), top, round(width, 2), bottom - top, sort))
                 height += value
-    return Chart(_rows(scale, shown), _columns(labels), bars=found)
+    return Chart(_rows(scale, shown), _columns(labels), bars=marks)
 
 
 def lines(
@@ -61,7 +61,7 @@ def lines(
     series: Mapping[str, Sequence[float | None]],
     shown: Callable[[float], str],
 ) -> Chart:
-    """One line for each of the series, through the middles of the labels' places."""
+    """A line for each series, through the middle of each label's column."""
     scale = _scale(max((v for values in series.values() for v in values if v), default=0))
     step = _step(len(labels))
     paths = []
@@ -71,7 +71,9 @@ def lines(
             if value is not None:
                 x, y = _x(place, step) + step * 0.4, _y(value, scale)
                 if not pen_down and (place + 1 == len(values) or values[place + 1] is None):
-                    path.append(f"M{x - DOT:.1f} {y:.1f}" + CIRCLE)  # alone: no line would show
+                    path.append(
+                        f"M{x - DOT:.1f} {y:.1f}" + CIRCLE
+                    )  # a lone value: a line would be invisible
                 else:
                     path.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}")
             pen_down = value is not None
@@ -93,7 +95,7 @@ def _y(value: float, scale: list[float]) -> float:
 
 
 def _scale(most: float) -> list[float]:
-    """Round numbers from 0 to what is enough for the largest, three to six of them."""
+    """Three to six round numbers from 0 to at least `most`."""
     if most <= 0:
         return [0, 1]
     size = 10 ** math.floor(math.log10(most))
@@ -108,6 +110,6 @@ def _rows(scale: list[float], shown: Callable[[float], str]) -> list[Mark]:
 def _columns(labels: Sequence[str]) -> list[Mark]:
     every = math.ceil(len(labels) / MOST_LABELS)
     step = _step(len(labels))
-    # From the newest back, which a reader looks for first; the oldest would be cut off.
+    # From the newest back: readers look there first, and a label at the left edge would be cut.
     places = range(len(labels) - 1 - every // 2, -1, -every) if labels else ()
     return [Mark(_x(place, step) + step * 0.4, HEIGHT - 6, label=labels[place]) for place in places]

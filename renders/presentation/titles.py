@@ -1,4 +1,4 @@
-"""What a render is called where it is shown: its prompt, or what an avatar is made from."""
+"""A render's title: its prompt, or the source of an avatar."""
 
 from typing import Any
 
@@ -9,17 +9,8 @@ from django.db.models.functions import Left
 from renders.models import RenderJob
 
 
-def with_openings(rows: QuerySet[RenderJob], length: int) -> Any:
-    """These rows with all that `title_of` needs, without their whole prompts and params."""
-    return rows.defer("prompt", "params").annotate(
-        opening=Left("prompt", length),
-        handle=KT("params__avatar_handle"),
-        photo=KT("params__image_url"),
-    )
-
-
 def title_of(render: Any) -> str:
-    """Its prompt, or its opening if only that was read; never empty."""
+    """The prompt, or its opening if only that was read; never empty."""
     if render.erased_at:
         return "Erased"
     read = hasattr(render, "opening")
@@ -29,3 +20,12 @@ def title_of(render: Any) -> str:
     photo = render.photo if read else render.params.get("image_url")
     source = "from a photo" if photo else "from ethnicity, sex and age"
     return f"@{handle}, {source}" if handle else str(render.get_kind_display())
+
+
+def with_openings(rows: QuerySet[RenderJob], length: int) -> Any:
+    """The rows with what `title_of` needs, without reading whole prompts and params."""
+    return rows.defer("prompt", "params").annotate(
+        opening=Left("prompt", length),
+        handle=KT("params__avatar_handle"),
+        photo=KT("params__image_url"),
+    )

@@ -1,1 +1,1 @@
-"""What templates call to show a render."""
+"""Template tags and filters for showing renders."""

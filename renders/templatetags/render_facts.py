@@ -1,4 +1,4 @@
-"""How a render is shown: where it stands, times and cost in short words."""
+"""Template filters that describe a render: state, times and cost in short words."""
 
 import json
 from datetime import datetime, timedelta
@@ -53,7 +53,7 @@ EVENT_TITLES = {
 
 @register.simple_tag
 def destinations() -> list[Destination]:
-    """Where renders go; empty if the settings cannot be read, so that a page of errors is shown."""
+    """Where renders go; empty if the settings are invalid, so that error pages still work."""
     try:
         return destination.destinations()
     except ImproperlyConfigured:
@@ -62,7 +62,7 @@ def destinations() -> list[Destination]:
 
 @register.filter
 def changes_soon(render: RenderJob) -> bool:
-    """Whether a page that shows it should look again: it runs, or its picture is on its way."""
+    """Whether a page with this render should poll: it runs, or its result or media are due soon."""
     if not render.is_terminal:
         return True
     if render.media_due_at and conf.SAVE_MEDIA:
@@ -74,7 +74,7 @@ def changes_soon(render: RenderJob) -> bool:
 
 @register.filter
 def in_words(render: RenderJob) -> str:
-    """One sentence on where it stands."""
+    """The render's state in one sentence."""
     if render.erased_at:
         return "Erased: what was asked for and what was made is no longer kept."
     if render.cancel_requested_at and not render.is_terminal:
@@ -121,7 +121,7 @@ def _completed_in_words(render: RenderJob) -> str:
 
 @register.filter("overdue")
 def is_overdue(render: RenderJob) -> bool:
-    """Whether Sume should have ended it long ago."""
+    """Whether it has been at Sume for too long (`OVERDUE_HOURS`)."""
     late = timedelta(hours=conf.OVERDUE_HOURS)
     at_sume = render.status == Status.SUBMITTED and render.submitted_at
     return bool(late and at_sume and timezone.now() - at_sume > late)
@@ -129,13 +129,13 @@ def is_overdue(render: RenderJob) -> bool:
 
 @register.filter
 def can_cancel(render: RenderJob) -> bool:
-    """Whether asking for a cancel makes sense now."""
+    """Whether it has not ended and no cancellation was requested."""
     return not render.is_terminal and render.cancel_requested_at is None
 
 
 @register.filter
 def can_retry(render: RenderJob) -> bool:
-    """Whether it ended in a way that may be tried anew."""
+    """Whether it failed or was canceled, and is not erased."""
     return render.status in {Status.FAILED, Status.CANCELED} and not render.erased_at
 
 
@@ -154,7 +154,7 @@ def is_over(moment: datetime) -> bool:
 
 @register.filter
 def lacks_media(render: RenderJob) -> bool:
-    """Whether it was completed and handled, and not all of its pictures and clips are stored."""
+    """Whether it was completed and handled, but some of its media are not stored."""
     if not conf.SAVE_MEDIA or render.status != Status.COMPLETED or not render.handled_at:
         return False
     kept = not (render.erased_at or render.media_removed_at or render.removing_at)
@@ -175,13 +175,13 @@ def short(span: timedelta | None) -> str:
 
 @register.filter
 def age(moment: datetime | None) -> str:
-    """How long ago, in short."""
+    """The time since then, in its largest unit."""
     return short(timezone.now() - moment) if moment else "-"
 
 
 @register.filter
 def ago(moment: datetime) -> str:
-    """How long ago in words that seldom change: just now, 3 min ago."""
+    """The time since then in words that rarely change: just now, 3 min ago."""
     span = timezone.now() - moment
     return "just now" if span < timedelta(minutes=1) else f"{short(span)} ago"
 
@@ -194,36 +194,36 @@ def exact(span: timedelta) -> str:
 
 @register.filter
 def seconds_in_words(seconds: float) -> str:
-    """As `exact`; parts of a second where there is nothing larger."""
+    """As `exact`, but with a decimal for fractions below 10 s."""
     if 0 < seconds < 10 and seconds != int(seconds):
         return f"{seconds:.1f} s"
     whole = max(0, round(seconds))
     units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-    found = []
+    parts = []
     for size, unit in units:
         if whole >= size:
-            found.append(f"{whole // size} {unit}")
+            parts.append(f"{whole // size} {unit}")
             whole %= size
-        elif found:
+        elif parts:
             break
-    return " ".join(found[:2]) or "0 s"
+    return " ".join(parts[:2]) or "0 s"
 
 
 @register.filter
 def took(render: RenderJob) -> str:
-    """From its creation to its end, or to now."""
+    """The time from creation to the end, or until now."""
     return short((render.finished_at or timezone.now()) - render.created_at)
 
 
 @register.filter
 def waited(render: RenderJob) -> str:
-    """From its creation until Sume took it; or until it ended, or now."""
+    """The time from creation until Sume accepted it, or until it ended, or until now."""
     return short((render.submitted_at or render.finished_at or timezone.now()) - render.created_at)
 
 
 @register.filter
 def rendered(render: RenderJob) -> str:
-    """How long Sume has had it."""
+    """The time at Sume, until the end or until now."""
     if render.submitted_at is None:
         return "-"
     return short((render.finished_at or timezone.now()) - render.submitted_at)
@@ -231,7 +231,7 @@ def rendered(render: RenderJob) -> str:
 
 @register.filter
 def since(moment: datetime, start: datetime) -> str:
-    """How long after the start."""
+    """The time after the start, like +3 min."""
     return f"+{short(moment - start)}"
 
 
@@ -247,14 +247,14 @@ def usd(micros: int | None) -> str:
 
 @register.filter
 def account(render: RenderJob) -> str:
-    """Its workspace, where there are several to tell apart; else empty."""
+    """Its workspace; empty for the default one if there are no others."""
     several = workspaces.several() or render.workspace != workspaces.DEFAULT
     return render.workspace if several else ""
 
 
 @register.filter
 def event_title(what: str) -> str:
-    """A timeline entry's word as a person reads it."""
+    """The title of a timeline entry."""
     return EVENT_TITLES.get(what, what.capitalize())
 
 

@@ -1,4 +1,4 @@
-"""The summary of all renders, for whoever may see them all."""
+"""The summary of all renders, for users who may view them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ register = template.Library()
 
 @register.inclusion_tag("renders/admin/summary.html", takes_context=True)
 def render_summary(context: Any) -> dict[str, Any]:
-    """Nothing for a person who may not view renders."""
+    """The summary's figures; empty for a user who may not view renders."""
     user = context["request"].user
     if not user.has_perm("renders.view_renderjob"):
         return {}

@@ -1,6 +1,6 @@
-"""For a project's own tests: a stand-in for Sume, and "run this render to its end, now".
+"""Helpers for a project's own tests: a stand-in for Sume that runs renders to their end at once.
 
-With pytest, `pytest_plugins = ["renders.testing"]` in `conftest.py` gives the fixture `sume`;
+With pytest, `pytest_plugins = ["renders.testing"]` in `conftest.py` provides the fixture `sume`;
 without it, `StandIn` is a context manager. No Redis, broker or worker is needed.
 """
 

@@ -1,7 +1,7 @@
-"""Takes the steps of renders in this process, in the order of their times, without waiting.
+"""Runs all steps of renders in this process, in order of their times, without waiting.
 
-A step is taken by the very task that a worker would run; what follows comes back through
-`messages`. Where a step is for later, the rows are told that the time has passed.
+Each step is run by the task that a worker would run; following steps come back in `messages`.
+If a step is due later, the rows' times are moved into the past.
 """
 
 import heapq
@@ -23,23 +23,23 @@ from renders.reports import standing
 from renders.schedulers import dispatch
 from renders.states import Status
 
-# More than a render takes, whatever the test makes Sume do.
+# The limit of steps per render: more than any test needs.
 MOST_STEPS = 200
-# What a wait is counted by.
+# Columns that delay a render's next step; letting time pass moves them back.
 TIMES = ("not_before", "next_poll_at", "not_found_since")
 GATE_TIMES = ("paused_until", "probe_until", "wake_at", "capacity_at")
 
 
 class NotEnded(AssertionError):
-    """A render did not come to its end; the message says where it stopped, and why."""
+    """A render did not end; the message says where it stopped and why."""
 
 
 def drive(
     renders: Sequence[RenderJob], messages: list[Step], turn_on: Callable[[float], None]
 ) -> list[RenderJob]:
-    """Take all steps of these renders; returns the fresh rows. Raises `NotEnded`.
+    """Take all steps of these renders and return the fresh rows. Raises `NotEnded`.
 
-    `messages` is where the steps that follow appear; `turn_on` turns Sume's clock on.
+    Following steps appear in `messages`; `turn_on` advances Sume's clock by seconds.
     """
     keys = [render.pk for render in renders]
     with _logged() as errors, _committed():
@@ -49,12 +49,12 @@ def drive(
             step = waiting.next()
             if step is None:
                 break
-            known = len(messages)
+            before = len(messages)
             _take(step)
             if errors:
                 row = RenderJob.objects.get(pk=step.render_id)
                 raise NotEnded(_why(row)) from errors[0]
-            waiting.put(messages[known:])
+            waiting.put(messages[before:])
     rows = _rows(keys)
     for row in rows:
         if row.handled_at is None:
@@ -63,7 +63,7 @@ def drive(
 
 
 class _Waiting:
-    """The steps that are still to be taken, and the time that passes until they are."""
+    """A queue of the remaining steps, which lets time pass until the next one is due."""
 
     def __init__(self, keys: Sequence[UUID], turn_on: Callable[[float], None]) -> None:
         self._keys = keys
@@ -73,13 +73,13 @@ class _Waiting:
         self._steps: list[tuple[float, int, Step]] = []
 
     def put(self, steps: Sequence[Step]) -> None:
-        """Keep those of our renders; the others have a test of their own."""
+        """Add the steps of our renders; others belong to other tests."""
         for step in steps:
             if step.render_id in self._keys:
                 heapq.heappush(self._steps, (self._now + step.after, next(self._order), step))
 
     def next(self) -> Step | None:
-        """The one whose time comes first, which is now."""
+        """The step that is due first, after letting time pass until then; None if there is none."""
         if not self._steps:
             return None
         due, _, step = heapq.heappop(self._steps)
@@ -97,62 +97,62 @@ class _Waiting:
 
 
 def _rows(keys: Sequence[UUID]) -> list[RenderJob]:
-    found = RenderJob.objects.in_bulk(keys)
+    rows = RenderJob.objects.in_bulk(keys)
     for key in keys:
-        if key not in found:
+        if key not in rows:
             raise NotEnded(f"Render {key} is not in the database: was it rolled back?")
-    return [found[key] for key in keys]
+    return [rows[key] for key in keys]
 
 
 def _first_steps(render: RenderJob) -> list[Step]:
-    """Where this render stands, and so what comes next."""
+    """The next steps of a render, from its state."""
     if render.is_terminal:
         return [Step("finish", render.pk)]
     if render.status == Status.PENDING:
         return [Step("submit", render.pk)]
     if render.status == Status.SUBMITTING:
         return []
-    asked = render.cancel_requested_at and not render.cancel_answered_at
+    to_cancel = render.cancel_requested_at and not render.cancel_answered_at
     due = render.next_poll_at or timezone.now()
     wait = max(0.0, (due - timezone.now()).total_seconds())
-    return [*([Step("cancel", render.pk)] if asked else []), Step("poll", render.pk, wait)]
+    return [*([Step("cancel", render.pk)] if to_cancel else []), Step("poll", render.pk, wait)]
 
 
 def _take(step: Step) -> None:
-    """As a worker would that got the message."""
+    """Run the task for this step, as a worker would."""
     task, arguments = dispatch.task_of(step)
     task(*arguments)
 
 
 def _why(render: RenderJob) -> str:
-    """What is known about a render that stands still."""
+    """Why a render has stopped, as far as the database shows."""
     last = RenderEvent.objects.filter(render=render).order_by("at", "pk").last()
-    told = [f"Render {render.pk} is {render.status}, and nothing moves it on."]
+    sentences = [f"Render {render.pk} is {render.status}, and nothing moves it on."]
     if render.status == Status.SUBMITTING:
-        told.append("Somebody claimed it and has not sent it.")
+        sentences.append("Somebody claimed it and has not sent it.")
     elif render.is_terminal:
-        told = [f"Render {render.pk} is {render.status}, and finishing it fails."]
+        sentences = [f"Render {render.pk} is {render.status}, and finishing it fails."]
     if last:
-        told.append(f"Its timeline ends with: {last.what} {last.detail}".rstrip())
+        sentences.append(f"Its timeline ends with: {last.what} {last.detail}".rstrip())
     for gate in standing.gates(render.workspace):
         if gate.closed:
-            told.append(f"The gate for {gate.sort} is closed: {gate.reason}")
-    return "\n".join(told)
+            sentences.append(f"The gate for {gate.sort} is closed: {gate.reason}")
+    return "\n".join(sentences)
 
 
 @contextmanager
 def _committed() -> Iterator[None]:
-    """Inside a test's transaction nothing commits: do afterwards what waited for it."""
+    """Run `on_commit` callbacks after the block: a test's own transaction never commits."""
     connection = transaction.get_connection()
-    known = len(connection.run_on_commit)
+    before = len(connection.run_on_commit)
     with TestCase.captureOnCommitCallbacks(execute=True):
         yield
-    del connection.run_on_commit[known:]
+    del connection.run_on_commit[before:]
 
 
 @contextmanager
 def _logged() -> Iterator[list[BaseException]]:
-    """The exceptions that the app logs, and lives through, meanwhile: a receiver's above all."""
+    """The exceptions that the app logs and survives in the block, above all those of receivers."""
     errors: list[BaseException] = []
 
     class Keeper(logging.Handler):

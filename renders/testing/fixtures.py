@@ -1,4 +1,4 @@
-"""What pytest finds in `renders.testing`."""
+"""The pytest fixture of `renders.testing`."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from renders.testing.standin import StandIn
 
 @pytest.fixture
 def sume() -> Iterator[StandIn]:
-    """Sume for one test: bills nothing, waits for nothing, and does as it is told."""
+    """A stand-in for Sume for one test: no bills, no waiting, faults on request."""
     with StandIn() as sume:
         yield sume

@@ -1,4 +1,4 @@
-"""Sume for one test, and the settings that lead there."""
+"""A stand-in for Sume in tests, and the settings that use it."""
 
 import logging
 import tempfile
@@ -18,7 +18,7 @@ from renders.sandbox import Sandbox
 from renders.sandbox.ledger import Bill, Refund
 from renders.testing.driving import drive
 
-# Nobody listens here. The app does without Redis, and a refused connection costs no time.
+# No server listens here: the app works without Redis, and a refused connection costs no time.
 NO_REDIS = "redis://127.0.0.1:9/0"
 WARN_OF_REDIS = (
     "renders.limits.gate",
@@ -30,18 +30,18 @@ NO_LIMIT = 1_000_000
 
 
 class StandIn:
-    """A stand-in for Sume that never lets anybody wait; the settings lead to it meanwhile.
+    """A stand-in for Sume that needs no waiting, and the settings that use it. A context manager.
 
     with StandIn() as sume:
         render = sume.run_to_end(create_render("A boat"))
 
-    Finished media go to a temporary folder that is the default storage. What would be told to
-    Celery is kept in `messages` and goes nowhere. `options` are those of the sandbox.
+    Finished media go to a temporary folder, as the default storage. Messages for Celery are kept
+    in `messages` and never sent. `options` are those of the sandbox.
     """
 
     def __init__(self, **options: Any) -> None:
         self.messages: list[Step] = []
-        """What the app would have told Celery, in order."""
+        """The steps that the app would have sent to Celery, in order."""
         self._now = time.time()
         self.sandbox = Sandbox(
             clock=lambda: self._now,
@@ -55,7 +55,7 @@ class StandIn:
                 **options,
             },
         )
-        """The sandbox itself; `sandbox.faults.add` orders a fault of the network."""
+        """The sandbox itself; `sandbox.faults.add` schedules network faults."""
         self._cleanup = ExitStack()
 
     def __enter__(self) -> "StandIn":
@@ -68,8 +68,8 @@ class StandIn:
             )
             for name in WARN_OF_REDIS:
                 logger = logging.getLogger(name)
-                logger.addFilter(_tells_more)
-                cleanup.callback(logger.removeFilter, _tells_more)
+                logger.addFilter(_is_not_about_redis)
+                cleanup.callback(logger.removeFilter, _is_not_about_redis)
             self._cleanup = cleanup.pop_all()
         return self
 
@@ -82,40 +82,39 @@ class StandIn:
         self._cleanup.close()
 
     def run_to_end(self, render: RenderJob) -> RenderJob:
-        """Send it, read it until Sume has ended it, finish it: now, in this process.
+        """Submit, poll and finish a render in this process; returns the fresh row.
 
-        Returns the fresh row. What the receivers left to `transaction.on_commit` is done as
-        well, also inside a test's own transaction. Raises `NotEnded`, with the exception of a
-        receiver as its cause.
+        Callbacks of `transaction.on_commit` run too, even inside a test's own transaction.
+        Raises `NotEnded`, with the exception of a receiver as its cause.
         """
         return self._drive([render])[0]
 
     def run_all_to_end(self) -> list[RenderJob]:
-        """The same for all renders that are not handled yet, in the order they were made."""
+        """Run all renders that are not handled yet, in order of creation; returns the rows."""
         return self._drive(list(RenderJob.objects.filter(handled_at=None).order_by("created_at")))
 
     @property
     def bills(self) -> list[Bill]:
-        """What was billed: once for each render that Sume took."""
+        """The bills: one for each render that Sume accepted."""
         return self.sandbox.ledger.bills
 
     @property
     def refunds(self) -> list[Refund]:
-        """What was given back, for renders that failed or were canceled."""
+        """The refunds, for renders that failed or were canceled."""
         return self.sandbox.ledger.refunds
 
     def next_fails(self, code: str = "generation_failed") -> None:
-        """The next render that is sent will be taken, and fail."""
+        """Let Sume accept the next render and then fail it with this code."""
         self.sandbox.faults.add("job_fails", on="submit", argument=code)
 
     def next_is_refused(self, code: str = "prompt_rejected") -> None:
-        """The next render that is sent will not be taken, so it fails and is not billed."""
+        """Let Sume refuse the next render, so it fails and is not billed."""
         self.sandbox.faults.add("rejected", on="submit", argument=code)
 
     def next_takes(self, seconds: float) -> None:
-        """The next render that is sent will be processed for so long, and read several times.
+        """Let Sume process the next render for this long, so it is polled several times.
 
-        No test waits for it: `run_to_end` turns the clocks on.
+        No test waits for that: `run_to_end` advances the clocks.
         """
         self.sandbox.faults.add("job_takes", on="submit", argument=seconds)
 
@@ -130,7 +129,7 @@ class StandIn:
         ours = {
             "API_KEY": "test-key",
             "BASE_URL": self.sandbox.url,
-            # Every account is a stand-in: no key of the project's is left.
+            # Every account uses the stand-in: no key of the project remains.
             "WORKSPACES": dict.fromkeys(workspaces.names()[1:], self._account()),
             "SECRETS_FILE": "",
             "BUDGET_USD": 0,
@@ -138,7 +137,7 @@ class StandIn:
             "REDIS_URL": NO_REDIS,
             "WRITES_PER_MINUTE": NO_LIMIT,
             "MAX_IN_FLIGHT": NO_LIMIT,
-            "API_REQUESTS_PER_MINUTE": 0,  # nor is the missing Redis noted, which others may have
+            "API_REQUESTS_PER_MINUTE": 0,  # off: it would note for all tests that Redis is down
             "FAIR": True,
             "MEDIA_STORAGE": "default",
             "MEDIA_PRIVATE_HOSTS": "127.0.0.1",
@@ -154,6 +153,6 @@ class StandIn:
         return {"API_KEY": "test-key", "BASE_URL": self.sandbox.url, **limits}
 
 
-def _tells_more(record: logging.LogRecord) -> bool:
-    """Whether this is about more than the Redis that a test does not have."""
+def _is_not_about_redis(record: logging.LogRecord) -> bool:
+    """Whether a log record is about something other than the missing Redis."""
     return not record.msg.startswith("Redis unreachable")

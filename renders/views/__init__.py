@@ -1,1 +1,1 @@
-"""What a browser gets: pages, files, probes; and where Sume sends its webhooks."""
+"""What browsers get: pages, media, health checks; and the address for Sume's webhooks."""

@@ -1,4 +1,4 @@
-"""How it went, as charts and tables: own renders, or everybody's for staff who may see them."""
+"""Charts and tables of past renders: a user's own, or all for staff who may see them."""
 
 from datetime import datetime
 from typing import Any
@@ -28,15 +28,15 @@ Row = tuple[datetime, tuple[float, float] | None]
 @for_people
 @require_safe
 def charts(request: HttpRequest) -> HttpResponse:
-    """`?hours=` is one of `SPANS`; `?workspace=` one account, for those who see all of several."""
+    """The page. `?hours=` is one of `SPANS`; `?workspace=` is for users who see all renders."""
     asked = request.GET.get("hours", "")
     hours = int(asked) if asked in map(str, SPANS) else min(SPANS)
     everybody = sees_all(request.user)
-    whose = "all" if everybody else request.user.pk
+    audience = "all" if everybody else request.user.pk
     names = standing.all_workspaces() if everybody and workspaces.several() else []
     account = request.GET.get("workspace", "")
     account = account if account in names else ""
-    key = f"renders:charts:{whose}:{account}:{hours}:{timezone.get_current_timezone_name()}"
+    key = f"renders:charts:{audience}:{account}:{hours}:{timezone.get_current_timezone_name()}"
     figures = cache.get(key)
     if figures is None:
         renders = RenderJob.objects.visible_to(request.user)
@@ -94,7 +94,7 @@ def _times(name: str, title: str, labels: list[str], rows: list[Row]) -> dict[st
 
 
 def _short(seconds: float) -> str:
-    """A round time in one unit, for an axis."""
+    """A duration in one unit, for an axis."""
     for size, unit in ((3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""One render: its media, how far it is, what happened; and its buttons."""
+"""The page of one render: its media, progress and timeline; and its buttons."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -48,7 +48,7 @@ class Detail(Live):
         self.add("timeline", "timeline", events=row.events.all())
 
     def changes(self, shown: dict[str, str]) -> Iterator[SafeString]:
-        """What differs, and the news if it stands elsewhere now."""
+        """The changed parts, and a news line if the status has changed."""
         yield from self.changed(shown)
         if shown.get("status") != self.row.status:
             yield place("innerHTML:#news", f"Now: {self.row.get_status_display().lower()}.")
@@ -57,7 +57,7 @@ class Detail(Live):
 @for_people
 @require_safe
 def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """One render."""
+    """The page of one render."""
     row = permissions.visible(request.user, pk)
     api = reverse("renders:api_list")
     url = conf.PUBLIC_URL + api if conf.PUBLIC_URL else request.build_absolute_uri(api)
@@ -68,7 +68,7 @@ def detail(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_pollers
 @require_safe
 def detail_live(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """What is new about one render."""
+    """The changes on the page of one render; 304 if there are none."""
     now = Detail(request, permissions.visible(request.user, pk))
     return now.unchanged() or now.reply(now.changes(now.shown()))
 
@@ -76,7 +76,7 @@ def detail_live(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_people
 @require_POST
 def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Ask for a render to be canceled."""
+    """Request a render's cancellation."""
     row = permissions.visible(request.user, pk)
     if not permissions.may_cancel(request.user, row):
         raise PermissionDenied("You may see this render, but not cancel it.")
@@ -92,7 +92,7 @@ def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_people
 @require_POST
 def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Send a render of unknown outcome again, with its own key."""
+    """Resend a render with an unknown outcome, with the same key."""
     row = permissions.visible(request.user, pk)
     if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not send it again.")
@@ -106,7 +106,7 @@ def resend(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_people
 @require_POST
 def store_media(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Have what is not stored of a completed render fetched again."""
+    """Fetch a completed render's missing media again."""
     row = permissions.visible(request.user, pk)
     if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not have its media stored again.")
@@ -120,7 +120,7 @@ def store_media(request: HttpRequest, pk: UUID) -> HttpResponse:
 @for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Ask whether to make a new render from one that failed or was canceled; then make it, once."""
+    """Retry a failed or canceled render as a new one. GET asks for confirmation, POST retries."""
     row = permissions.visible(request.user, pk)
     if not permissions.may_retry(request.user, row):
         raise PermissionDenied("You may see this render, but not retry it.")

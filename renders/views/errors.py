@@ -1,4 +1,4 @@
-"""What Django answers where no view does: in the form that the caller can read.
+"""Error pages outside of views: HTML for pages, problem documents for the API.
 
 Name them in the project's `urls.py`: `handler400 = "renders.views.errors.bad_request"`,
 `handler404 = "renders.views.errors.page_not_found"` and
@@ -30,7 +30,7 @@ OUR_FAULT = {
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """A host that is not ours, a form that is too large, and the like."""
+    """The reply to a foreign host name, a form that is too large, and the like."""
     if _of_api(request):
         return unacceptable(exception).response()
     if isinstance(exception, RequestDataTooBig):
@@ -41,14 +41,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """An address, or a render, that is not there."""
+    """The reply for an address or a render that does not exist."""
     if _of_api(request):
         return Problem(404, "There is nothing at this address.").response()
     return keep_to_site(render(request, "renders/error.html", NOT_THERE, status=404))
 
 
 def server_error(request: HttpRequest, *args: Any) -> HttpResponseBase:
-    """A fault of ours, outside any view. Nothing is asked of the database, which may be it."""
+    """The reply to an unhandled exception. It needs no database, which may be the cause."""
     if _of_api(request):
         return unexpected().response()
     return keep_to_site(HttpResponse(render_to_string("renders/error.html", OUR_FAULT), status=500))

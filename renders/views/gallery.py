@@ -1,4 +1,4 @@
-"""The gallery: a person's renders, newest first, which keeps itself new while something runs."""
+"""The gallery: a user's renders, newest first. It refreshes itself while something runs."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ MOST_NEWS = 3
 
 
 class Gallery(Live):
-    """One page of renders, filtered: two queries, and some for the budgets where there are any."""
+    """One filtered page of renders: two queries, plus some for budgets if there are any."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.filters = FilterForm(request.GET, user=request.user)
@@ -35,15 +35,15 @@ class Gallery(Live):
         here = self.filters.query(before=before, after=after)
         super().__init__(request, reverse("renders:gallery_live") + here)
         visible = RenderJob.objects.visible_to(request.user)
-        asked = self.filters.apply(visible).select_related("created_by")
-        # Prompts can be long; cards show their openings.
-        asked = with_openings(asked.defer("request_body"), 200)
-        page = page_of(asked, PAGE_SIZE, before=before, after=after)
+        renders = self.filters.apply(visible).select_related("created_by")
+        # Prompts can be long, and cards show only their beginning.
+        renders = with_openings(renders.defer("request_body"), 200)
+        page = page_of(renders, PAGE_SIZE, before=before, after=after)
 
         self.rows: list[Any] = page.rows
         self.filtered = self.filters.active or bool(page.newer)
         self.moving = any(changes_soon(row) for row in self.rows)
-        self.add("count", "count", count=count_of(asked), filtered=self.filters.active)
+        self.add("count", "count", count=count_of(renders), filtered=self.filters.active)
         self.add("empty", "empty", rows=self.rows, filtered=self.filters.active, page=page)
         self.add("budget", "budget", allowance=self._allowance())
         newer, older = (
@@ -58,11 +58,11 @@ class Gallery(Live):
 
     def _allowance(self) -> list[tuple[str, bool]]:
         user = self.request.user
-        asked = self.filters.cleaned_data.get("workspace", "")
-        return allowances.in_words(user, asked, timezone.now(), sees_all=sees_all(user))
+        workspace = self.filters.cleaned_data.get("workspace", "")
+        return allowances.in_words(user, workspace, timezone.now(), sees_all=sees_all(user))
 
     def card(self, row: Any) -> SafeString:
-        """A card as a whole."""
+        """A complete card."""
         card, frame, facts = (_name(word, row) for word in ("card", "frame", "facts"))
         return part(
             "card",
@@ -73,7 +73,7 @@ class Gallery(Live):
         )
 
     def changes(self, shown: dict[str, str]) -> Iterator[SafeString]:
-        """Cards that go or come, each at its place; what differs in the others; and the news."""
+        """Removed and new cards at their places, changed parts of the others, and a news line."""
         gone = [name for name in shown if name.startswith("card-") and name not in self.versions]
         for name in gone:
             if re.fullmatch(r"card-[0-9a-f]{8}", name):
@@ -98,7 +98,7 @@ class Gallery(Live):
 @for_people
 @require_safe
 def gallery(request: HttpRequest) -> HttpResponse:
-    """A person's renders."""
+    """The gallery's page."""
     now = Gallery(request)
     context = {"live": now, "cards": [now.card(row) for row in now.rows], "filters": now.filters}
     return render(request, "renders/gallery.html", context)
@@ -107,7 +107,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
 @for_pollers
 @require_safe
 def gallery_live(request: HttpRequest) -> HttpResponse:
-    """What is new in the gallery."""
+    """The changes in the gallery; 304 if there are none."""
     now = Gallery(request)
     return now.unchanged() or now.reply(now.changes(now.shown()))
 

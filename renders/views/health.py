@@ -1,4 +1,4 @@
-"""For load balancers, containers and monitors: does this process live, can it work, is all well?"""
+"""Health checks over HTTP, for load balancers, containers and monitors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ from renders.views.policy import shows_token
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """That this process answers; nothing else is asked, so a restart would help if it does not."""
+    """Always OK. Nothing else is checked, since restarting this process would not fix it."""
     return JsonResponse({"status": "ok"})
 
 
@@ -29,17 +29,17 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Whether this process can work, and how the other parts are.
+    """Whether this process can work, and the health of the other parts.
 
-    503 where it cannot; with `?all=1` wherever something is wrong. Details are for staff, and
-    for who has the token of the metrics.
+    The status is 503 if this process cannot work; with `?all=1`, if anything is wrong. Details
+    need the metrics token, or a login of staff who see all renders.
     """
-    found = readiness.look()
-    able = found.whole if request.GET.get("all") == "1" else found.able
-    told = _details if _may_see_details(request, found) else _outline
-    reply = {"status": found.status, "parts": [told(part) for part in found.parts]}
+    state = readiness.look()
+    able = state.whole if request.GET.get("all") == "1" else state.able
+    describe = _details if _may_see_details(request, state) else _outline
+    reply = {"status": state.status, "parts": [describe(part) for part in state.parts]}
     response = JsonResponse(reply, status=200 if able else 503)
-    # Asked every few seconds: Django would write an ERROR for each answer of an outage.
+    # Monitors ask every few seconds: in an outage, Django would log an ERROR for each reply.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
 
@@ -58,20 +58,21 @@ def _details(part: HealthPart) -> dict[str, Any]:
     }
 
 
-def _may_see_details(request: HttpRequest, found: Readiness) -> bool:
+def _may_see_details(request: HttpRequest, state: Readiness) -> bool:
     if shows_token(request):
         return True
-    # Who is logged in, the database knows: one that is silent is not asked.
+    # Sessions are in the database, so they are only read if it answers.
     logged_in = settings.SESSION_COOKIE_NAME in request.COOKIES
-    return found.able and logged_in and sees_all(request.user)
+    return state.able and logged_in and sees_all(request.user)
 
 
 def by_any_name(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware, the first: load balancers ask for these two pages by an address, not a name.
+    """Middleware that accepts any host name for these two pages; it must come first.
 
-    The pages make no use of the name; any other page is refused as ever (`ALLOWED_HOSTS`).
+    Load balancers use an IP address instead of a name, and the pages do not use the name. For
+    other pages, `ALLOWED_HOSTS` holds.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

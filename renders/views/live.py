@@ -1,10 +1,10 @@
-"""Pages that keep themselves new.
+"""Pages that refresh themselves.
 
-A page is made of parts, each with a name (the `id` of its element) and a version. A small
-element on the page, the poller, asks for what changed: it sends the versions that are shown and
-gets the parts that differ, each put in its place by htmx, and a new poller. If nothing differs
-the reply is 304, without a body; htmx then keeps what it has and asks again. So a clip goes on
-playing, and focus and typed text stay, while something else on the page changes.
+A page consists of parts. Each has a name (the `id` of its element) and a version. A small
+element on the page, the poller, sends the versions that the page shows. The reply has the parts
+that differ, which htmx puts into their places, and a new poller. If nothing differs, the server
+answers 304 without a body, and htmx keeps the page and polls again. So a clip keeps playing, and
+focus and typed text stay, while another part of the page changes.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ REFRESH_SECONDS = 3
 
 
 class Live:
-    """The parts of one page as they are now, for one person."""
+    """The current parts of one page, for one user."""
 
     def __init__(self, request: HttpRequest, url: str) -> None:
         self.request = request
@@ -35,20 +35,20 @@ class Live:
         self.versions: dict[str, str] = {}
 
     def add(self, name: str, template: str, **context: Any) -> None:
-        """Add a part: the inside of the element with this id."""
+        """Add a part: the content of the element with the id `name`."""
         html = part(template, user=self.request.user, **context)
         self.parts[name] = html
-        # The token of a form looks different each time.
+        # A form's CSRF token is masked differently each time.
         self.versions[name] = _digest(html.replace(str(context.get("csrf_token", "")), ""))
 
     @property
     def etag(self) -> str:
-        """Changes with whatever the page shows. Weak: a reply holds the differences only."""
+        """The page's ETag. It is weak, because replies have only the differences."""
         return f'W/"{_digest(f"{self._versions()} {self.moving}", 20)}"'
 
     @property
     def poller(self) -> SafeString:
-        """The element that asks for what is new."""
+        """The element that polls for changes."""
         return part(
             "poller",
             url=self.url,
@@ -58,23 +58,23 @@ class Live:
         )
 
     def shown(self) -> dict[str, str]:
-        """The versions of the parts that the asking page shows."""
+        """The versions of the parts on the requesting page, by name."""
         pairs = (pair.partition("~") for pair in self.request.GET.get("shown", "").split("."))
         return {name: version for name, _, version in pairs if version}
 
     def changed(self, shown: Mapping[str, str]) -> Iterator[SafeString]:
-        """What to put into elements that are on the asking page."""
+        """The new content of changed elements that the requesting page has."""
         for name, html in self.parts.items():
             if shown.get(name, self.versions[name]) != self.versions[name]:
                 yield place(f"innerHTML:#{name}", html)
 
     def unchanged(self) -> HttpResponse | None:
-        """304 if the asking page shows what is."""
+        """A 304 reply if the requesting page is up to date, else None."""
         reply = get_conditional_response(self.request, etag=self.etag)
         return reply if isinstance(reply, HttpResponse) else None
 
     def reply(self, changes: Iterable[SafeString]) -> HttpResponse:
-        """The changes, and a poller that knows of them."""
+        """A reply with the changes and a new poller."""
         whole = format_html_join("\n", "{}", ((html,) for html in [*changes, self.poller]))
         return HttpResponse(whole, headers={"ETag": self.etag})
 
@@ -83,18 +83,18 @@ class Live:
 
 
 def part(template: str, **context: Any) -> SafeString:
-    """A part of a page."""
+    """The HTML of a part of a page."""
     html = render_to_string(f"renders/parts/{template}.html", context)
     return mark_safe(html.strip())  # noqa: S308 (a template made it)
 
 
 def place(where: str, html: str = "") -> SafeString:
-    """Have htmx put this where it belongs, beside what replaces the poller."""
+    """An htmx out-of-band swap: puts the HTML where `where` says, beside the poller's own swap."""
     return format_html('<div hx-swap-oob="{}">{}</div>', where, html)
 
 
 def for_pollers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Whoever was logged out meanwhile reads so on the page; it stays, and asks no more."""
+    """A decorator for pollers. After a logout, the page says so, stays, and stops polling."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

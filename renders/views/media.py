@@ -1,4 +1,4 @@
-"""The files of finished renders, for those who may see the render."""
+"""The media files of finished renders, for users who may see the render."""
 
 from uuid import UUID
 
@@ -14,12 +14,12 @@ from renders.services import permissions
 @login_required
 @require_safe
 def artifact(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
-    """The stored file of one artifact, or the way to it where none is stored."""
+    """The stored file of an artifact; if none is stored, a redirect to its URL."""
     return media_files.artifact(request, permissions.visible(request.user, pk), index)
 
 
 @login_required
 @require_safe
 def thumbnail(request: HttpRequest, pk: UUID, index: int) -> HttpResponseBase:
-    """The small picture of one artifact; where none is stored, the way to the artifact."""
+    """The thumbnail of an artifact; if none is stored, a redirect to the artifact."""
     return media_files.thumbnail(request, permissions.visible(request.user, pk), index)

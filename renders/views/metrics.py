@@ -1,4 +1,4 @@
-"""For Prometheus: the figures of all processes."""
+"""Metrics for Prometheus, summed over all processes."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.db.utils import Error as DatabaseError
@@ -17,7 +17,7 @@ DOWN = "# The database does not answer.\nrenders_up 0\n"
 @login_not_required
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The page; for whoever has the token, and for staff who may view renders."""
+    """The metrics page, for requests with the token and for staff who see all renders."""
     if status := _refused(request):
         response = HttpResponse("Not for you.\n", status=status, content_type=PLAIN)
         if status == 401:
@@ -40,7 +40,7 @@ def _figures(request: HttpRequest) -> HttpResponse:
 
 
 def _refused(request: HttpRequest) -> int:
-    """The status to refuse with; 0 for those who may look."""
+    """The status to refuse the request with; 0 if it is allowed."""
     shown = shows_token(request)
     if shown is not None:
         return 0 if shown else 401

@@ -1,4 +1,4 @@
-"""The page that adds a render, once for each showing of its form."""
+"""The page that adds a render, once per display of its form."""
 
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ from renders.views.policy import for_people
 @for_people
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """`?kind=` chooses the kind at first; `?from=` begins with what another render asks for."""
+    """The page. `?kind=` preselects a kind; `?from=<id>` copies another render's request."""
     if not permissions.may_add(request.user):
         raise PermissionDenied
     if request.method == "POST":
@@ -36,7 +36,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _start(request: HttpRequest) -> dict[str, Any]:
-    """What the fields hold before anything is typed."""
+    """The fields' initial values."""
     kind = request.GET.get("kind", "")
     if request.GET.get("from"):
         try:

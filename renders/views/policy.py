@@ -1,7 +1,4 @@
-"""How monitors prove who they are: by the token of `METRICS_TOKEN`.
-
-What holds for every page for people: a login, and scripts from this site alone.
-"""
+"""Access to pages: a login and a content policy for people, a token for monitors."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,45 +12,17 @@ from django.http.response import HttpResponseBase
 from renders.conf import conf
 from renders.redaction import Hidden
 
-
-def shows_token(request: HttpRequest) -> bool | None:
-    """Whether the bearer token of the request is that of monitors; None if it brings none."""
-    # Nothing in clear in a variable: a traceback that shows these would show the token.
-    scheme, _, given = map(Hidden, request.headers.get("Authorization", "").partition(" "))
-    if scheme.lower() != "bearer":
-        return None
-    known, given = Hidden(conf.METRICS_TOKEN), Hidden(given.strip())
-    return bool(known) and compare_digest(known.encode(), given.encode())
-
-
-# An artifact that is not stored is shown by way of a redirect to where it lives.
+# Images and media may come from any host: artifacts that are not stored are redirects.
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: https: http:; media-src 'self' https: http:; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-
 View = Callable[..., HttpResponseBase]
 
 
-def keep_to_site(response: HttpResponseBase) -> HttpResponseBase:
-    """Let nothing but this site's own files run on the page."""
-    response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
-    return response
-
-
-def for_anybody(view: View) -> View:
-    """As `for_people`, before the login."""
-
-    @wraps(view)
-    def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
-        return keep_to_site(view(*args, **kwargs))
-
-    return guarded
-
-
 def for_people(view: View) -> View:
-    """Ask strangers to log in; let nothing but this site's own files run on the page."""
+    """A decorator for pages: requires a login, allows only this site's scripts, sets `no-cache`."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -62,3 +31,29 @@ def for_people(view: View) -> View:
         return response
 
     return login_required(guarded)
+
+
+def for_anybody(view: View) -> View:
+    """A decorator like `for_people`, but without a login."""
+
+    @wraps(view)
+    def guarded(*args: Any, **kwargs: Any) -> HttpResponseBase:
+        return keep_to_site(view(*args, **kwargs))
+
+    return guarded
+
+
+def keep_to_site(response: HttpResponseBase) -> HttpResponseBase:
+    """Add a policy to the response, so that only this site's own scripts run on the page."""
+    response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+    return response
+
+
+def shows_token(request: HttpRequest) -> bool | None:
+    """Whether the request's bearer token is `METRICS_TOKEN`; None without a bearer token."""
+    # `Hidden`, because a traceback that shows variables would show the token.
+    scheme, _, given = map(Hidden, request.headers.get("Authorization", "").partition(" "))
+    if scheme.lower() != "bearer":
+        return None
+    right, given = Hidden(conf.METRICS_TOKEN), Hidden(given.strip())
+    return bool(right) and compare_digest(right.encode(), given.encode())

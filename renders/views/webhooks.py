@@ -1,7 +1,7 @@
-"""Where Sume tells that a job has ended. What it says is not believed: it has the job read.
+"""The address for Sume's webhooks. Their content is not trusted: it only triggers a poll.
 
-Refused before the database is asked for anything: what no secret of ours signed, and what was
-signed too long ago. The caller is not told why; the log is.
+Before any use of the database, events without a valid and recent signature are refused. The
+caller does not learn why, but the log does.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ MAX_BODY_BYTES = 256 * 1024
 MAX_SIGNATURES = 8
 SIGNATURE = re.compile(r"v1=([0-9a-f]{64})")
 TIMESTAMP = re.compile(r"[0-9]{1,12}")
-# An id or a word that every database holds; anything else names nothing here.
+# Ids and words that every database can store; others are ignored.
 NAME = re.compile(r"[!-~]{1,200}")
 
 
@@ -39,10 +39,10 @@ NAME = re.compile(r"[!-~]{1,200}")
 @csrf_exempt
 @require_POST
 def sume(request: HttpRequest) -> HttpResponse:
-    """Take one event."""
-    # One may be taken out of the file of keys between the two looks.
-    known = [one for one in map(workspaces.find, workspaces.names()) if one]
-    secrets = {one.name: one.webhook_secrets for one in known}
+    """Receive one event."""
+    # A workspace may disappear from the secrets file after its name was read.
+    configured = [workspace for workspace in map(workspaces.find, workspaces.names()) if workspace]
+    secrets = {workspace.name: workspace.webhook_secrets for workspace in configured}
     if not any(secrets.values()):
         return _answer(404, "Webhooks are off.", outcome="off")
     length = str(request.META.get("CONTENT_LENGTH") or "")
@@ -57,21 +57,21 @@ def sume(request: HttpRequest) -> HttpResponse:
         body = request.body
     except UnreadablePostError:
         return _answer(400, "The body ended too soon.")
-    # Whose secret signed it tells whose renders it may speak of.
-    theirs = [name for name in secrets if signed(body, timestamp, signatures, secrets[name])]
-    if not theirs:
+    # An event is only for the workspaces with the secret that signed it.
+    signers = [name for name in secrets if signed(body, timestamp, signatures, secrets[name])]
+    if not signers:
         return _refused("signed with no secret of ours")
-    return _take(theirs, body, request.headers.get("X-Sume-Event-Id", ""))
+    return _take(signers, body, request.headers.get("X-Sume-Event-Id", ""))
 
 
 def signatures_in(header: str) -> list[str]:
-    """The `v1` signatures of a header: while secrets are exchanged, there are several."""
+    """The `v1` signatures of a header; during a rotation of secrets, there are several."""
     parts = [part.strip() for part in header.split(",", MAX_SIGNATURES)[:MAX_SIGNATURES]]
-    return [found[1] for found in map(SIGNATURE.fullmatch, parts) if found]
+    return [match[1] for match in map(SIGNATURE.fullmatch, parts) if match]
 
 
 def why_untimely(timestamp: str, now: datetime) -> str:
-    """Why an event of that time is refused now; empty if it is not."""
+    """Why an event with this timestamp is refused; empty if it is not."""
     if not TIMESTAMP.fullmatch(timestamp):
         return "no readable timestamp"
     age = now.timestamp() - int(timestamp)
@@ -79,22 +79,22 @@ def why_untimely(timestamp: str, now: datetime) -> str:
 
 
 def signed(body: bytes, timestamp: str, signatures: list[str], secrets: Iterable[str]) -> bool:
-    """Whether one of the secrets made one of the signatures."""
+    """Whether any of the secrets matches any of the signatures."""
     message = timestamp.encode() + b"." + body
     ours = [hmac.new(secret.encode(), message, hashlib.sha256).hexdigest() for secret in secrets]
-    # Every pair, so that the time tells nothing.
-    same = [hmac.compare_digest(mine, theirs) for mine in ours for theirs in signatures]
-    return any(same)
+    # Compare every pair, so that the duration reveals nothing.
+    matches = [hmac.compare_digest(mine, given) for mine in ours for given in signatures]
+    return any(matches)
 
 
-def _take(theirs: list[str], body: bytes, header_id: str) -> HttpResponse:
+def _take(signers: list[str], body: bytes, header_id: str) -> HttpResponse:
     try:
         event = parse_json(body.decode())
     except ValueError:
         return _answer(400, "The body is not valid JSON.")
     if not isinstance(event, dict):
         return _answer(400, "The body is not a JSON object.")
-    # What is signed comes first: anybody can change a header.
+    # The signed body comes first: anybody can change a header.
     event_id = _name(event.get("id")) or _name(header_id)
     if not event_id:
         return _answer(400, "The event has no id, or none that can be kept.")
@@ -102,7 +102,7 @@ def _take(theirs: list[str], body: bytes, header_id: str) -> HttpResponse:
         kind, job_id = _name(event.get("type"))[:100], job_in(event.get("data"))
         new = [
             workspace
-            for workspace in theirs
+            for workspace in signers
             if webhook_events.take(workspace, event_id, type=kind, job_id=job_id)
         ]
     except DatabaseError as error:
@@ -114,7 +114,7 @@ def _take(theirs: list[str], body: bytes, header_id: str) -> HttpResponse:
 
 
 def job_in(data: Any) -> str:
-    """The id of the job that an event is about; empty where it names none."""
+    """The id of the job that an event is about; empty if it names none."""
     if not isinstance(data, dict):
         return ""
     inner = data.get("object")
