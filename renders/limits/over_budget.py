@@ -62,19 +62,21 @@ def take_back(workspace: str, now: datetime) -> int:
     with transaction.atomic():
         gate.lock(workspace, RequestType.WRITES)
         funds, taken = Funds(limits, now), 0
-        sorts = list(
+        groups = list(
             aside.order_by()
             .values_list("created_by", "kind", "model")
             .annotate(number=Count("pk"), top=Max("priority"))
         )
-        random.shuffle(sorts)
-        sorts.sort(key=lambda sort: -sort[-1])
-        for user, kind, model, number, _ in sorts:
-            number = funds.fitting(user, kind, model, min(number, conf.SWEEP_BATCH - taken))
-            if spending.limited(limits):  # renders in line need the same money
-                in_line = RenderJob.objects.in_line().filter(workspace=workspace, created_by=user)
-                number -= in_line.order_by()[:number].count()
-            rows = aside.filter(created_by=user, kind=kind, model=model)
+        random.shuffle(groups)
+        groups.sort(key=lambda group: -group[-1])
+        for user, kind, model, number, _ in groups:
+            alike = {"created_by": user, "kind": kind, "model": model}
+            number = min(number, conf.SWEEP_BATCH - taken)
+            if spending.limited(limits):  # renders in line need the same money: reserve it first
+                in_line = RenderJob.objects.in_line().filter(workspace=workspace, **alike)
+                funds.fitting(user, kind, model, in_line.order_by()[:number].count())
+            number = funds.fitting(user, kind, model, number)
+            rows = aside.filter(**alike)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:
                 back = transitions.take_back(pks, now)

@@ -263,3 +263,16 @@ def test_what_another_release_put_back_without_a_turn_is_found(limited):
     sweep()
 
     assert claim(1) == [row.pk]
+
+
+def test_what_waits_in_the_line_takes_no_money_from_another_kind(limited, django_user_model):
+    ada = django_user_model.objects.create(username="ada")
+    [clip] = add(kind="video", created_by=ada)
+    add(2, created_by=ada)
+    limited(BUDGET_USD=0, USER_BUDGET_USD=0.5)
+    claim(1)
+    assert clip.pk in RENDERS.over_budget().values_list("pk", flat=True)
+    add(1, created_by=ada)
+    limited(BUDGET_USD=0, USER_BUDGET_USD=1.7)
+
+    assert over_budget.take_back("default", timezone.now()) == 1
