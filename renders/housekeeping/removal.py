@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from renders.conf import conf
 from renders.limits import spending
-from renders.media import storing as media
+from renders.media import storing
 from renders.media.storage import storage
 from renders.models import RenderEvent, RenderJob
 from renders.models.querysets import OVER, RenderQuerySet
@@ -92,7 +92,7 @@ def files_of(render: RenderJob) -> dict[str, int]:
         return {}
     folder = f"renders/{render.pk}"
     artifacts = render.result.get("artifacts", [])
-    names = {name for artifact in artifacts for name in media.names_of(artifact)}
+    names = {name for artifact in artifacts for name in storing.names_of(artifact)}
     with suppress(NotImplementedError, FileNotFoundError):
         names |= {f"{folder}/{name}" for name in storage().listdir(folder)[1]}
     sizes = {}

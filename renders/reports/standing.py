@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from renders.conf import conf, workspaces
 from renders.exceptions import Closed, UnknownWorkspace
-from renders.limits import capacity as loads
 from renders.limits import gate, spending
+from renders.limits.capacity import in_flight
 from renders.models import Gate, RenderEvent, RenderJob
 from renders.models.gates import key_of
 from renders.models.querysets import RenderQuerySet
@@ -135,7 +135,7 @@ def figures(workspace: str) -> Figures:
     minute = RenderEvent.objects.writes_around(now, 60, workspace)
     return Figures(
         waiting=theirs.in_line().count(),
-        in_flight=loads.in_flight(workspace, now),
+        in_flight=in_flight(workspace, now),
         max_in_flight=limits.max_in_flight if limits else None,
         writes=minute[:most].count(),
         writes_per_minute=most,

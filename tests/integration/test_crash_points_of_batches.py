@@ -18,7 +18,7 @@ from renders.lifecycle.sweep import sweep
 from renders.limits import gate
 from renders.models import RenderJob
 from renders.schedulers import due_set_upkeep, ticks
-from renders.schedulers import runner as backlog
+from renders.schedulers import runner as table_runner
 from renders.schedulers.queues import SetQueue, TableQueue
 from renders.schedulers.reader import Reader
 from renders.schedulers.runner import Runner
@@ -108,7 +108,7 @@ def mend(world: World, scheduler: str, way: Callable[[int], list[Step]]) -> None
             polls().add({step.render_id: time.time() for step in steps if step.do == "poll"})
             due_set_upkeep.keep(polls())
         else:
-            steps += backlog.find()
+            steps += table_runner.find()
         steps = [step for step in steps if step.do != "poll"]
         world.deliver_all([Step(s.do, s.render_id) for s in [*steps, *way(-1 - number)]])
         if not RenderJob.objects.filter(handled_at__isnull=True).exists():

@@ -15,7 +15,7 @@ from django.utils import timezone
 from renders import services, transitions
 from renders.api import throttling
 from renders.models import ApiToken, RenderEvent, RenderJob
-from renders.schedulers import runner as running
+from renders.schedulers import runner as table_runner
 from renders.schedulers.notifications import Listener
 from renders.schedulers.queues import TableQueue
 from renders.states import Status
@@ -291,10 +291,10 @@ def test_it_lives_through_an_outage_of_the_database(stack: Stack) -> None:
 @ON_POSTGRESQL
 def test_a_web_process_wakes_it_up(stack: Stack, monkeypatch: Any) -> None:
     """It looks into the table once an hour, unless somebody tells."""
-    monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(table_runner, "LOOK_SECONDS", 3600.0)
     listener = Listener()
     listener.start()
-    runner = running.Runner(sume, slots=10, awakened=listener.heard)
+    runner = table_runner.Runner(sume, slots=10, awakened=listener.heard)
     over = threading.Event()
 
     def run() -> None:

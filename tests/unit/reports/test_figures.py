@@ -11,7 +11,7 @@ from django.db import DatabaseError, connections
 from django.utils import timezone
 
 from renders.models import Gate, RenderEvent, RenderJob
-from renders.reports import figures as measuring
+from renders.reports import figures as report_figures
 from renders.states import SENDING
 
 pytestmark = pytest.mark.django_db
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    cache.delete(measuring.CACHE_KEY)
+    cache.delete(report_figures.CACHE_KEY)
     yield
-    cache.delete(measuring.CACHE_KEY)
+    cache.delete(report_figures.CACHE_KEY)
 
 
 def ago(seconds):
@@ -42,7 +42,7 @@ def make(status="pending", kind="image", **fields):
 
 
 def test_an_empty_table_tells_of_nothing():
-    found = measuring.standing()
+    found = report_figures.standing()
 
     assert (found.jobs, found.ages, found.failing_reads) == ({}, {}, {})
     assert found.ended == {"completed": 0, "failed": 0, "canceled": 0}
@@ -64,7 +64,7 @@ def test_renders_are_counted_by_where_they_stand():
     make("completed", handled_at=ago(1))
     make("failed", handled_at=ago(1))
 
-    found = measuring.standing()
+    found = report_figures.standing()
 
     assert found.jobs == {
         ("default", "pending", "image"): 1,
@@ -92,22 +92,22 @@ def test_renders_whose_media_wait_for_a_late_try_are_counted(settings):
     make("completed", **late, erased_at=ago(1))
     make("completed", handled_at=ago(5))
 
-    assert measuring.standing().media_waiting == {"default": 2}
+    assert report_figures.standing().media_waiting == {"default": 2}
     settings.RENDERS = {"SAVE_MEDIA": False}
-    assert measuring.standing().media_waiting == {}
+    assert report_figures.standing().media_waiting == {}
 
 
 def test_without_a_limit_nothing_is_overdue(settings):
     settings.RENDERS = {**settings.RENDERS, "OVERDUE_HOURS": "0"}
     make("submitted", submitted_at=ago(10**6))
 
-    assert measuring.standing().accounts["default"][1].overdue == 0
+    assert report_figures.standing().accounts["default"][1].overdue == 0
 
 
 def test_a_read_that_is_due_later_is_not_late():
     make("submitted", next_poll_at=timezone.now() + timedelta(seconds=30))
 
-    assert measuring.standing().ages["default", "submitted"] == 0
+    assert report_figures.standing().ages["default", "submitted"] == 0
 
 
 def test_the_gates_and_the_minute_are_told():
@@ -116,7 +116,7 @@ def test_the_gates_and_the_minute_are_told():
     RenderEvent.objects.create(render=render, what=SENDING, at=ago(10))
     RenderEvent.objects.create(render=render, what=SENDING, at=ago(100))
 
-    found = measuring.standing()
+    found = report_figures.standing()
 
     gates, figures = found.accounts["default"]
     assert {gate.sort: gate.closed for gate in gates} == {"writes": True, "reads": False}
@@ -129,7 +129,7 @@ def test_workspaces_are_told_apart(settings):
     make(created_at=ago(50))
     Gate.objects.create(key="acme:writes", paused_until=ago(-30), code="paused")
 
-    found = measuring.standing()
+    found = report_figures.standing()
 
     assert found.jobs == {("default", "pending", "image"): 1, ("acme", "pending", "image"): 1}
     assert found.ages["acme", "pending"] == pytest.approx(100, abs=2)
@@ -141,15 +141,15 @@ def test_workspaces_are_told_apart(settings):
 
 def test_what_has_ended_is_counted_once_in_a_while():
     make("completed")
-    assert measuring.standing().ended["completed"] == 1
+    assert report_figures.standing().ended["completed"] == 1
     make("completed")
-    assert measuring.standing().ended["completed"] == 1
+    assert report_figures.standing().ended["completed"] == 1
 
 
 def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
     with mock.patch("renders.reports.figures._count_ended", side_effect=DatabaseError) as count:
-        assert measuring.standing().ended is None
-        assert measuring.standing().ended is None
+        assert report_figures.standing().ended is None
+        assert report_figures.standing().ended is None
 
     assert count.call_count == 1
 
@@ -157,7 +157,7 @@ def test_where_counting_takes_too_long_it_is_left_out_for_a_while():
 def test_a_cache_that_is_away_takes_away_no_more_than_that():
     make()
     with mock.patch("renders.reports.figures.cache.get", side_effect=ConnectionError):
-        found = measuring.standing()
+        found = report_figures.standing()
 
     assert found.ended is None and found.jobs == {("default", "pending", "image"): 1}
 
@@ -167,7 +167,7 @@ def test_no_statement_of_a_scrape_takes_long():
 
     if connection.vendor != "postgresql":
         pytest.skip("Only PostgreSQL can be told so.")
-    with pytest.raises(DatabaseError), measuring._at_most(0.05), connection.cursor() as cursor:
+    with pytest.raises(DatabaseError), report_figures._at_most(0.05), connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(5)")
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('statement_timeout')")
@@ -178,19 +178,19 @@ def test_no_statement_of_a_scrape_takes_long():
 
 
 def test_an_answer_in_time_is_given():
-    assert measuring.within(5, lambda: "figures") == "figures"
+    assert report_figures.within(5, lambda: "figures") == "figures"
 
 
 def test_what_the_database_raises_is_raised():
     with pytest.raises(DatabaseError, match="gone"):
-        measuring.within(5, mock.Mock(side_effect=DatabaseError("gone")))
-    assert measuring.within(5, lambda: "figures") == "figures"
+        report_figures.within(5, mock.Mock(side_effect=DatabaseError("gone")))
+    assert report_figures.within(5, lambda: "figures") == "figures"
 
 
 def test_a_server_that_is_gone_without_a_word_does_not_end_scrapes_for_ever(monkeypatch):
     monkeypatch.setattr(type(connections["default"]), "vendor", "postgresql")
 
-    options = measuring.within(5, lambda: connections["default"].settings_dict["OPTIONS"])
+    options = report_figures.within(5, lambda: connections["default"].settings_dict["OPTIONS"])
 
     assert options["tcp_user_timeout"] <= 10_000 and options["connect_timeout"] <= 5
 
@@ -198,9 +198,9 @@ def test_a_server_that_is_gone_without_a_word_does_not_end_scrapes_for_ever(monk
 def test_without_a_thread_to_spare_this_scrape_fails_and_the_next_does_not():
     none = mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread"))
     with none, pytest.raises(DatabaseError, match="No thread"):
-        measuring.within(5, lambda: "figures")
+        report_figures.within(5, lambda: "figures")
 
-    assert measuring.within(0.5, lambda: "figures") == "figures"
+    assert report_figures.within(0.5, lambda: "figures") == "figures"
 
 
 def test_a_database_that_says_nothing_is_not_waited_for():
@@ -208,8 +208,8 @@ def test_a_database_that_says_nothing_is_not_waited_for():
     for _ in range(2):  # the second finds the first one waiting
         began = time.monotonic()
         with pytest.raises(DatabaseError, match="in time"):
-            measuring.within(0.05, lambda: answers.wait(10))
+            report_figures.within(0.05, lambda: answers.wait(10))
         assert time.monotonic() - began < 5
     answers.set()
 
-    assert measuring.within(5, lambda: "figures") == "figures"
+    assert report_figures.within(5, lambda: "figures") == "figures"

@@ -16,8 +16,7 @@ from renders import services, transitions
 from renders.lifecycle import sweep
 from renders.lifecycle.steps import Step
 from renders.models import Gate, RenderJob
-from renders.schedulers import runner as backlog
-from renders.schedulers import runner as running
+from renders.schedulers import runner as table_runner
 from renders.schedulers import step_pool
 from renders.schedulers.runner import Runner
 from renders.states import RequestType, Status
@@ -59,10 +58,10 @@ class AtOnce:
 def sume(monkeypatch):
     monkeypatch.setattr(step_pool, "Threads", AtOnce)
     # The steps share the connection of the test, and its transaction.
-    monkeypatch.setattr(running, "close_old_connections", lambda: None)
+    monkeypatch.setattr(table_runner, "close_old_connections", lambda: None)
     monkeypatch.setattr(AtOnce, "held_up", set())
-    monkeypatch.setattr(running, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(running, "TURN_SECONDS", 0.01)
+    monkeypatch.setattr(table_runner, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(table_runner, "TURN_SECONDS", 0.01)
     ours = {"SCHEDULER": "database", "MIN_POLL_SECONDS": 0.02}
     with StandIn(poll_seconds=0.05) as sume, override_settings(RENDERS=settings.RENDERS | ours):
         yield sume
@@ -141,7 +140,7 @@ def test_what_another_process_left_is_finished(runner, sume):
     left = stored(
         Status.CANCELED,
         sume_job_id="",
-        next_poll_at=timezone.now() - timedelta(seconds=backlog.LEFT_SECONDS + 1),
+        next_poll_at=timezone.now() - timedelta(seconds=table_runner.LEFT_SECONDS + 1),
     )
 
     run_until(runner, all_handled)
@@ -157,7 +156,7 @@ def taken(monkeypatch):
     """The steps that are taken, in order; none of them does anything, and nothing is found."""
     steps = []
     monkeypatch.setattr(Runner, "_do", lambda self, step: steps.append(step) or [])
-    monkeypatch.setattr(backlog, "find", lambda *, starting, finishes, saves: [])
+    monkeypatch.setattr(table_runner, "find", lambda *, starting, finishes, saves: [])
     monkeypatch.setattr(sweep, "sweep", list)
     return steps
 
@@ -170,7 +169,7 @@ def found_once(monkeypatch, *steps):
         now, found[:] = list(found), []
         return now
 
-    monkeypatch.setattr(backlog, "find", find)
+    monkeypatch.setattr(table_runner, "find", find)
 
 
 def test_steps_are_taken_in_the_order_of_their_times(runner, taken, monkeypatch):
@@ -198,14 +197,14 @@ def test_polls_are_left_to_the_reader(runner, taken, monkeypatch):
 
 def test_downloads_hold_up_nothing_else(runner, taken, monkeypatch):
     AtOnce.held_up = {"save"}
-    media = [Step("media", stored().pk) for _ in range(running.SAVERS + 3)]
+    media = [Step("media", stored().pk) for _ in range(table_runner.SAVERS + 3)]
     finish = Step("finish", stored().pk)
     found_once(monkeypatch, *media, finish)
 
     run_until(runner, lambda: taken)
 
     assert taken == [finish]
-    assert runner.busy == running.SAVERS
+    assert runner.busy == table_runner.SAVERS
     AtOnce.held_up = set()
     run_until(runner, lambda: len(taken) == len(media) + 1)
 
@@ -235,7 +234,7 @@ def test_an_exception_in_a_step_is_told_and_the_others_go_on(runner, monkeypatch
 def test_the_line_is_set_going_once_and_not_by_a_submit_that_waits(runner, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        backlog, "find", lambda *, starting, finishes, saves: asked.append(not starting) or []
+        table_runner, "find", lambda *, starting, finishes, saves: asked.append(not starting) or []
     )
     AtOnce.held_up = {"work"}
 
@@ -278,9 +277,9 @@ def test_behind_a_pause_everything_waits_and_goes_on_when_a_person_resumes(runne
 
 def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
     looks, words = [], [False, True, False]
-    monkeypatch.setattr(running, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(table_runner, "LOOK_SECONDS", 3600.0)
     monkeypatch.setattr(
-        backlog, "find", lambda *, starting, finishes, saves: looks.append(len(words)) or []
+        table_runner, "find", lambda *, starting, finishes, saves: looks.append(len(words)) or []
     )
     runner = Runner(None, slots=1, awakened=lambda: words.pop(0))
 
@@ -297,8 +296,8 @@ def test_whoever_wakes_it_has_it_look_at_once(sume, monkeypatch, taken):
 @pytest.mark.parametrize("where", ["find", "take_due"])
 def test_an_outage_of_the_database_is_lived_through(runner, sume, monkeypatch, caplog, where):
     rests = []
-    monkeypatch.setattr(running, "REST_SECONDS", 0.01)
-    place = backlog if where == "find" else transitions
+    monkeypatch.setattr(table_runner, "REST_SECONDS", 0.01)
+    place = table_runner if where == "find" else transitions
     original, faults = getattr(place, where), [OperationalError("at secret-host")] * 2
 
     def away(*args, **kwargs):
@@ -322,7 +321,7 @@ def test_a_fault_of_our_own_ends_it(sume, monkeypatch):
     def fail(*, starting, finishes, saves):
         raise ValueError("odd")
 
-    monkeypatch.setattr(backlog, "find", fail)
+    monkeypatch.setattr(table_runner, "find", fail)
 
     with pytest.raises(ValueError, match="odd"):
         Runner(None, slots=1).turn()
