@@ -1,7 +1,7 @@
 """Workspaces as the environment names them: `RENDERS_WORKSPACES=acme,beta-2`.
 
-What holds for one of them stands in a variable of the usual name with the workspace's own behind
-it, in capitals and with `_` for `-`: `SUME_API_KEY_BETA_2`, `RENDERS_PLAN_BETA_2`.
+To set a variable for one of them, append its name in capitals, with `_` for `-`:
+`SUME_API_KEY_BETA_2`, `RENDERS_PLAN_BETA_2`.
 """
 
 from collections.abc import Mapping

@@ -53,7 +53,7 @@ class RenderActions(admin.ModelAdmin):
         words = "Cancel requested for {}; what was not sent yet is canceled already."
         self._report(request, tally, count, words, left)
 
-    @admin.action(description="Retry as new renders (billed anew)", permissions=["retry"])
+    @admin.action(description="Retry as new renders (billed again)", permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         """Ask for confirmation, then retry the renders shown there, each at most once."""
         shown_at = parse_datetime(request.POST.get("shown_at", ""))

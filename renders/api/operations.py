@@ -186,7 +186,7 @@ def retry_render() -> Json:
         "Make a new render from one that failed or was canceled",
         {"202": _reply("The new one.", "Render", links=LINKS_OF_NEW, headers=headers)},
         (403, 404, 409, 413, 415),
-        description="Takes no body. It is billed anew, and done once: repeated, it gives the "
+        description="Takes no body. It is billed again, and done once: repeated, it gives the "
         "same new render. 409: it has not failed, and was not canceled. 429 with the code "
         "`too_many_waiting`: it does not fit into the number of renders that you may have waiting.",
     )

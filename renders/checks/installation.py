@@ -88,7 +88,7 @@ def _of_pages() -> Iterator[CheckMessage]:
         )
     if not _leads_somewhere(settings.LOGIN_URL):
         yield Warning(
-            "Strangers are sent to LOGIN_URL, and no page is there.",
+            "LOGIN_URL does not resolve to a page.",
             hint=f"Set LOGIN_URL to your own login page (an address or a name of urls.py). {STEPS}",
             id="renders.W045",
         )

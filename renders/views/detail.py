@@ -138,7 +138,7 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
         messages.error(request, error.message)
         return redirect(row)
     if made:
-        messages.success(request, "Retried as a new render, which is billed anew.")
+        messages.success(request, "Retried as a new render, which is billed again.")
     else:
         messages.info(request, "It was retried before: this is the new render.")
     return redirect(new)

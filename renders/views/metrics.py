@@ -19,7 +19,7 @@ DOWN = "# The database does not answer.\nrenders_up 0\n"
 def metrics(request: HttpRequest) -> HttpResponse:
     """The metrics page, for requests with the token and for staff who see all renders."""
     if status := _refused(request):
-        response = HttpResponse("Not for you.\n", status=status, content_type=PLAIN)
+        response = HttpResponse("Permission denied.\n", status=status, content_type=PLAIN)
         if status == 401:
             response["WWW-Authenticate"] = 'Bearer realm="renders metrics"'
     else:

@@ -40,7 +40,7 @@ def test_a_failed_render_says_why_once_and_is_retried_once(
     expect(page.locator("#trouble").get_by_text("content_policy_rejected")).to_have_count(1)
 
     page.get_by_role("link", name="Retry…").click()
-    expect(page.get_by_text("It is billed anew.")).to_be_visible()
+    expect(page.get_by_text("It is billed again.")).to_be_visible()
     page.get_by_role("button", name="Retry as a new render").dblclick()
 
     expect(page.get_by_text("This is a retry of")).to_be_visible()

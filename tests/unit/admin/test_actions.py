@@ -97,7 +97,7 @@ def test_retry_asks_first_and_says_what_is_billed(site, ann):
     services.retry_render(again)
     asked, html = retry(site, gone, again, running)
 
-    assert "1 new render would be made, and billed anew." in asked
+    assert "1 new render would be made, and billed again." in asked
     assert "1 left alone: retried before." in asked
     assert "1 left alone: neither failed nor canceled." in asked
     assert "1 retried as new." in html
@@ -134,7 +134,7 @@ def test_a_retry_without_the_moment_that_was_shown_is_asked_for(site, shown_at):
     cancel_render(gone)
     response = act(site, "retry", gone, shown_at=shown_at)
 
-    assert "would be made, and billed anew" in response.text
+    assert "would be made, and billed again" in response.text
     assert RENDERS.count() == 1
 
 

@@ -36,7 +36,7 @@ def test_before_a_retry_the_host_is_told(admin_client, settings, ended):
     data = {"action": "retry", "_selected_action": [str(render.pk)]}
     html = admin_client.post(RENDERS, data).content.decode()
 
-    assert "billed anew" in html
+    assert "billed again" in html
     assert "Renders go to api.sume.com: every render is billed." in html
 
 

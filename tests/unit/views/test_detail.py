@@ -246,7 +246,7 @@ def test_a_retry_is_asked_for_first_and_says_that_it_is_billed(page, ann):
     row = ended(ann, Status.FAILED)
     html = page.get(f"/renders/{row.pk}/retry/").text
 
-    assert "It is billed anew" in html and "csrfmiddlewaretoken" in html
+    assert "It is billed again" in html and "csrfmiddlewaretoken" in html
     assert RenderJob.objects.count() == 1
 
 
