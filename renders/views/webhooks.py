@@ -4,13 +4,7 @@ Before any use of the database, events without a valid and recent signature are 
 caller does not learn why, but the log does.
 """
 
-import hashlib
-import hmac
 import logging
-import re
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.db.utils import Error as DatabaseError
@@ -23,16 +17,12 @@ from django.views.decorators.http import require_POST
 from renders.conf import conf, workspaces
 from renders.services import webhook_events
 from renders.services.validation import parse_json
+from renders.sume.webhooks import job_in, name_in, signatures_in, signed, why_untimely
 from renders.telemetry import metrics, store
 
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 256 * 1024
-MAX_SIGNATURES = 8
-SIGNATURE = re.compile(r"v1=([0-9a-f]{64})")
-TIMESTAMP = re.compile(r"[0-9]{1,12}")
-# Ids and words that every database can store; others are ignored.
-NAME = re.compile(r"[!-~]{1,200}")
 
 
 @login_not_required
@@ -50,7 +40,9 @@ def sume(request: HttpRequest) -> HttpResponse:
         return _answer(413, "The body is too large.")
     timestamp = request.headers.get("X-Sume-Timestamp", "")
     signatures = signatures_in(request.headers.get("X-Sume-Signature", ""))
-    reason = why_untimely(timestamp, timezone.now()) or ("" if signatures else "no signature")
+    reason = why_untimely(timestamp, timezone.now(), conf.WEBHOOK_MAX_AGE_SECONDS) or (
+        "" if signatures else "no signature"
+    )
     if reason:
         return _refused(reason)
     try:
@@ -64,29 +56,6 @@ def sume(request: HttpRequest) -> HttpResponse:
     return _take(signers, body, request.headers.get("X-Sume-Event-Id", ""))
 
 
-def signatures_in(header: str) -> list[str]:
-    """The `v1` signatures of a header; during a rotation of secrets, there are several."""
-    parts = [part.strip() for part in header.split(",", MAX_SIGNATURES)[:MAX_SIGNATURES]]
-    return [match[1] for match in map(SIGNATURE.fullmatch, parts) if match]
-
-
-def why_untimely(timestamp: str, now: datetime) -> str:
-    """Why an event with this timestamp is refused; empty if it is not."""
-    if not TIMESTAMP.fullmatch(timestamp):
-        return "no readable timestamp"
-    age = now.timestamp() - int(timestamp)
-    return "" if abs(age) <= conf.WEBHOOK_MAX_AGE_SECONDS else f"signed {age:.0f} s ago"
-
-
-def signed(body: bytes, timestamp: str, signatures: list[str], secrets: Iterable[str]) -> bool:
-    """Whether any of the secrets matches any of the signatures."""
-    message = timestamp.encode() + b"." + body
-    ours = [hmac.new(secret.encode(), message, hashlib.sha256).hexdigest() for secret in secrets]
-    # Compare every pair, so that the duration reveals nothing.
-    matches = [hmac.compare_digest(mine, given) for mine in ours for given in signatures]
-    return any(matches)
-
-
 def _take(signers: list[str], body: bytes, header_id: str) -> HttpResponse:
     try:
         event = parse_json(body.decode())
@@ -95,11 +64,11 @@ def _take(signers: list[str], body: bytes, header_id: str) -> HttpResponse:
     if not isinstance(event, dict):
         return _answer(400, "The body is not a JSON object.")
     # The signed body comes first: anybody can change a header.
-    event_id = _name(event.get("id")) or _name(header_id)
+    event_id = name_in(event.get("id")) or name_in(header_id)
     if not event_id:
         return _answer(400, "The event has no id, or none that can be kept.")
     try:
-        kind, job_id = _name(event.get("type"))[:100], job_in(event.get("data"))
+        kind, job_id = name_in(event.get("type"))[:100], job_in(event.get("data"))
         new = [
             workspace
             for workspace in signers
@@ -111,25 +80,6 @@ def _take(signers: list[str], body: bytes, header_id: str) -> HttpResponse:
     if new:
         return _answer(200, "Taken.", outcome="taken")
     return _answer(200, "Known already.", outcome="known")
-
-
-def job_in(data: Any) -> str:
-    """The id of the job that an event is about; empty if it names none."""
-    if not isinstance(data, dict):
-        return ""
-    inner = data.get("object")
-    for holder in (inner, data):
-        if isinstance(holder, dict):
-            job = holder.get("job")
-            named = [holder.get("job_id"), job.get("id") if isinstance(job, dict) else None]
-            for value in (*named, holder.get("request_id"), holder.get("id")):
-                if name := _name(value):
-                    return name
-    return ""
-
-
-def _name(value: Any) -> str:
-    return value if isinstance(value, str) and NAME.fullmatch(value) else ""
 
 
 def _refused(reason: str) -> HttpResponse:
