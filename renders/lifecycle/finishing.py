@@ -46,6 +46,20 @@ def finish(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
         return _finish(render_id, sume) if free else []
 
 
+def note_avatar(render: RenderJob) -> None:
+    """Record the owner of a new avatar; call it in the transaction that records its end."""
+    if render.kind == Kind.AVATAR:
+        try:
+            handle = handle_of(render.params.get("avatar_handle"))
+        except ValueError:
+            return  # stored by an older release: no render can use such a handle
+        # An earlier owner of the handle keeps it.
+        Avatar.objects.bulk_create(
+            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
+            ignore_conflicts=True,
+        )
+
+
 def _finish(render_id: UUID, sume: Clients) -> list[Step]:
     render = RenderJob.objects.unhandled().filter(pk=render_id).first()
     if render is None:
@@ -151,17 +165,3 @@ def _postpone(render: RenderJob, message: str, at_least: float = 0) -> list[Step
         render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message
     )
     return [Step("finish", render.pk, wait)] if won else []
-
-
-def note_avatar(render: RenderJob) -> None:
-    """Record the owner of a new avatar; call it in the transaction that records its end."""
-    if render.kind == Kind.AVATAR:
-        try:
-            handle = handle_of(render.params.get("avatar_handle"))
-        except ValueError:
-            return  # stored by an older release: no render can use such a handle
-        # An earlier owner of the handle keeps it.
-        Avatar.objects.bulk_create(
-            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
-            ignore_conflicts=True,
-        )
