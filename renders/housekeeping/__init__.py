@@ -1,1 +1,1 @@
-"""What is kept and for how long, what is deleted, erased and exported."""
+"""How long rows and files are kept, and how they are pruned, erased and exported."""

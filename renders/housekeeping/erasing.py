@@ -1,7 +1,7 @@
-"""Erases what is known of a person: of their renders, a line of the bill each is left.
+"""Erases a person's data; of each of their renders, only a line of the bill is left.
 
-What is left keeps anything from being billed twice: a reference and an idempotency key are known
-again by their fingerprints. Nothing that is not over is touched.
+What is left prevents a second bill: a reference and an idempotency key are recognized by their
+fingerprints. Renders that are not over are not touched.
 """
 
 import re
@@ -25,12 +25,12 @@ from renders.states import TERMINAL
 BATCH = 200
 CHUNK = 1_000
 RENDER_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-# A pruned line of the bill still has the reference itself.
+# A pruned row has `erased_at`, but still the reference itself.
 UNERASED = Q(erased_at=None) | (Q(reference__isnull=False) & ~Q(reference__startswith=ERASED))
 
 
 class NotOver(RendersError):
-    """Renders that are not over yet stand in the way; nothing was erased."""
+    """Some renders are not over yet, so nothing was erased."""
 
     def __init__(self, count: int) -> None:
         super().__init__(f"{count} are not over yet.")
@@ -39,7 +39,7 @@ class NotOver(RendersError):
 
 @dataclass
 class Erased:
-    """How many of each were erased, or would be."""
+    """How many of each were erased, or would be erased."""
 
     renders: int = 0
     files: int = 0
@@ -49,11 +49,11 @@ class Erased:
     keys: int = 0
     task_results: int = 0
     failed: int = 0
-    """Renders whose files the storage did not delete: the same again goes on with them."""
+    """Renders whose files the storage did not delete: the next call tries them again."""
     left: int = 0
-    """Renders that are not over, made meanwhile."""
+    """Renders that are not over: they were made meanwhile."""
     rest: int = 0
-    """Renders that are over, and still to be erased."""
+    """Renders that are over and still to be erased."""
 
 
 def erase(
@@ -62,18 +62,18 @@ def erase(
     told: Callable[[int], object] = lambda rows: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Erased:
-    """Erase the data of this user, or, for None, of the renders that belong to nobody.
+    """Erase the data of this user; for None, the renders that have no owner.
 
-    `told` is called with how many renders each batch was, `stop` before each batch. Raises
-    `NotOver` if one waits, runs or is not handled yet; nothing is erased then.
+    `told` is called with the number of renders after each batch, `stop` before each batch. Raises
+    `NotOver` if a render waits, runs or is not handled yet; nothing is erased then.
     """
     if count := open_renders(user).count():
         raise NotOver(count)
     done = Erased()
-    if user is not None:  # first the doors are closed
+    if user is not None:  # first of all, revoke access
         done.tokens = ApiToken.objects.filter(user=user).revoke(timezone.now())
         done.drafts = Draft.objects.filter(created_by=user).delete()[0]
-        Avatar.objects.filter(owner=user).delete()  # then nobody but staff may use the face
+        Avatar.objects.filter(owner=user).delete()  # from now on, only staff may use these faces
         done.keys = _rename_keys(user)
     done.task_results = _delete_results(user)
     for pks in walk(to_erase(user), BATCH, by="created_at"):
@@ -91,30 +91,30 @@ def erase(
 
 
 def foresee(user: Any) -> Erased:
-    """What would be erased now. Changes nothing."""
+    """Count what would be erased now. Changes nothing."""
     renders = to_erase(user)
-    found = Erased(renders=renders.count(), left=open_renders(user).count())
+    count = Erased(renders=renders.count(), left=open_renders(user).count())
     if user is not None:
-        found.tokens = ApiToken.objects.filter(user=user, revoked_at=None).count()
-        found.drafts = Draft.objects.filter(created_by=user).count()
-        found.keys = _keys(user).count()
-    found.task_results = sum(map(len, _results(user)))
+        count.tokens = ApiToken.objects.filter(user=user, revoked_at=None).count()
+        count.drafts = Draft.objects.filter(created_by=user).count()
+        count.keys = _keys(user).count()
+    count.task_results = sum(map(len, _results(user)))
     holding = renders.filter(result__isnull=False).only("pk", "result")
     for render in holding.iterator(chunk_size=BATCH):
         sizes = removal.files_of(render).values()
-        found.files += len(sizes)
-        found.bytes += sum(sizes)
-    return found
+        count.files += len(sizes)
+        count.bytes += sum(sizes)
+    return count
 
 
 def open_renders(user: Any) -> RenderQuerySet:
-    """Those that are not over: not ended, or what follows their end is not done."""
+    """The user's renders that are not over: not ended, or not handled."""
     waiting = ~Q(status__in=TERMINAL) | Q(handled_at=None)
     return RenderJob.objects.filter(waiting, created_by=user)
 
 
 def to_erase(user: Any) -> RenderQuerySet:
-    """Those that are over, and more than a line of the bill."""
+    """The user's renders that are over and hold more than a line of the bill."""
     return RenderJob.objects.filter(OVER, UNERASED, created_by=user).order_by()
 
 
@@ -141,21 +141,22 @@ def _delete_results(user: Any) -> int:
 
 
 def _results(user: Any) -> Iterable[list[int]]:
-    """The keys of the task results that name one of theirs, a chunk at a time."""
+    """Ids of the task results that name one of the user's renders, a chunk at a time."""
     if not apps.is_installed("django_celery_results"):
         return
     model: Any = apps.get_model("django_celery_results", "TaskResult")
     rows = model._default_manager.filter(task_name__startswith="renders.").order_by("pk")
     last = 0
-    while found := list(
+    while chunk := list(
         rows.filter(pk__gt=last).values_list("pk", "task_args", "task_kwargs")[:CHUNK]
     ):
-        last = found[-1][0]
-        named = {pk: _named(f"{args} {kwargs}") for pk, args, kwargs in found}
-        wanted = {one for ids in named.values() for one in ids}
-        theirs = set(RenderJob.objects.filter(pk__in=wanted, created_by=user).pks(len(wanted)))
-        yield [pk for pk, ids in named.items() if ids & theirs]
+        last = chunk[-1][0]
+        named = {pk: _render_ids(f"{args} {kwargs}") for pk, args, kwargs in chunk}
+        render_ids = {render_id for ids in named.values() for render_id in ids}
+        renders = RenderJob.objects.filter(pk__in=render_ids, created_by=user)
+        owned = set(renders.pks(len(render_ids)))
+        yield [pk for pk, ids in named.items() if ids & owned]
 
 
-def _named(text: str) -> set[UUID]:
-    return {UUID(found) for found in RENDER_ID.findall(text)}
+def _render_ids(text: str) -> set[UUID]:
+    return {UUID(match) for match in RENDER_ID.findall(text)}

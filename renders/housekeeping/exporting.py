@@ -1,6 +1,6 @@
-"""Renders as lines of a file: CSV for sheets, JSON Lines for programs. No address of Sume's.
+"""Exports renders as CSV for spreadsheets or JSON Lines for programs, without Sume's URLs.
 
-Read in a stream: however many they are, few are in memory.
+Rows are streamed: however many there are, only a few are in memory.
 """
 
 import csv
@@ -21,24 +21,24 @@ from renders.models.querysets import RenderQuerySet
 from renders.redaction import unsigned
 
 CHUNK = 1_000
-# A sheet takes a cell that begins so for a formula, and carries it out.
+# A spreadsheet evaluates a cell that begins with one of these as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return timezone.localtime(moment).isoformat() if moment else None
-
-
 def dollars(micros: int | None) -> str | None:
-    """Millionths of a dollar as dollars. Exact: no float comes near money."""
+    """Millionths of a dollar as dollars. Exact: money is never a float."""
     if micros is None:
         return None
     whole, part = divmod(abs(micros), 1_000_000)
     return f"{'-' * (micros < 0)}{whole}.{part:06d}"
 
 
+def _moment(moment: datetime | None) -> str | None:
+    return timezone.localtime(moment).isoformat() if moment else None
+
+
 def _cleaned(value: Any) -> Any:
-    """JSON without what may sign an address."""
+    """A JSON value without anything that may sign a URL."""
     if isinstance(value, str):
         return unsigned(value)
     if isinstance(value, dict):
@@ -59,7 +59,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-# Name of the column: the row's field, and how it is written.
+# By name of the column: the row's field, and the function that writes its value.
 FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "id": ("pk", _text),
     "kind": ("kind", _same),
@@ -88,18 +88,18 @@ FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def rows(renders: RenderQuerySet, fields: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Each as name and value, the oldest first."""
+    """Each render as a dict of these fields, the oldest first."""
     wanted = [(name, *FIELDS[name]) for name in fields]
     name_of_user = f"created_by__{get_user_model().USERNAME_FIELD}"
     columns = {field: name_of_user if field == "created_by" else field for _, field, _ in wanted}
     values = renders.order_by("created_at", "pk").values_list(*columns.values())
     for row in values.iterator(chunk_size=CHUNK):
-        found = dict(zip(columns, row, strict=True))
-        yield {name: written(found[field]) for name, field, written in wanted}
+        value_of = dict(zip(columns, row, strict=True))
+        yield {name: write(value_of[field]) for name, field, write in wanted}
 
 
 def as_csv(found: Iterable[dict[str, Any]], fields: list[str]) -> Iterator[str]:
-    """Lines of CSV, the first with the names."""
+    """CSV text in chunks, beginning with the line of column names."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(fields)
@@ -111,32 +111,25 @@ def as_csv(found: Iterable[dict[str, Any]], fields: list[str]) -> Iterator[str]:
 
 
 def as_jsonl(found: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """A JSON object a line."""
+    """One JSON object per line."""
     for row in found:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def cell(value: Any) -> Any:
-    """A value as a cell that no sheet takes for a formula."""
+    """A value as a cell that no spreadsheet evaluates as a formula."""
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False) if value else ""
-    # Numbers that are numbers here are no formulas there.
+    # Only text can be a formula: numbers stay numbers.
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
-
-
-def _taken(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[IO[str]]:
-    """A file that takes its name once it is whole; nothing is left of one that is not.
+    """A file that gets its name once it is complete; an incomplete one is deleted.
 
-    For its owner's eyes: prompts are people's own. What is no file (/dev/stdout, a pipe) is
-    written to, and never replaced.
+    Only its owner can read it, since prompts are private. Pipes and devices (/dev/stdout) are
+    written directly, and never replaced.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -152,3 +145,10 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
     except BaseException:
         os.unlink(part)
         raise
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text

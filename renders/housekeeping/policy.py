@@ -1,4 +1,4 @@
-"""How long what has ended is kept, and what is older than that. Reads; deletes nothing."""
+"""How long ended renders and other rows are kept, and which are older. Deletes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from renders.models.drafts import KEPT
 from renders.models.querysets import OVER, RenderQuerySet
 from renders.states import Status
 
-# Long after an event's signature has become too old to come again.
+# By then, an event's signature is far too old for a repeated delivery.
 KEEP_WEBHOOKS = timedelta(days=30)
 NOTHING = Q(pk__in=[])
 
 
 @dataclass(frozen=True)
 class Ages:
-    """Days after which each is deleted; 0: never."""
+    """Days after which each is deleted; 0 means never."""
 
     completed: int = 0
     failed: int = 0
@@ -36,7 +36,7 @@ class Ages:
 
     @classmethod
     def as_set(cls) -> "Ages":
-        """Those of the settings."""
+        """The ages from the settings."""
         return cls(
             conf.KEEP_COMPLETED_DAYS,
             conf.KEEP_FAILED_DAYS,
@@ -47,12 +47,12 @@ class Ages:
 
     @property
     def any(self) -> bool:
-        """Whether there is anything that is not kept for ever."""
+        """True if anything is ever deleted."""
         return self != Ages()
 
 
 class Old:
-    """What is older than it shall be, at one moment."""
+    """Queries for rows that are too old at one moment."""
 
     def __init__(self, ages: Ages, now: datetime | None = None) -> None:
         self.ages = ages
@@ -62,7 +62,7 @@ class Old:
             Status.FAILED: ages.failed,
             Status.CANCELED: ages.canceled,
         }
-        # One for each status: so each is found by the index of the ends.
+        # One for each status, so that each query uses the index on `finished_at`.
         self.parts = [
             OVER & Q(status=status, finished_at__lt=self.before(days))
             for status, days in by_status.items()
@@ -70,32 +70,34 @@ class Old:
         ]
 
     def renders(self) -> RenderQuerySet:
-        """All whose time is up."""
+        """All renders whose time is up."""
         where = NOTHING
         for part in self.parts:
             where |= part
         return RenderJob.objects.filter(where).order_by()
 
     def deletable(self) -> list[RenderQuerySet]:
-        """Those of them that can go, a level of retries in each: once the originals are deleted,
-        their retries are retries no longer."""
+        """Renders that can be deleted, as levels of retries.
+
+        Once an original is deleted, its retries no longer count as retries and can be deleted too.
+        """
         levels: list[RenderQuerySet] = []
         level = deletable(self.renders())
         while level.exists():
             levels.append(level)
-            found = self.renders().filter(unmissed(), reference=None)
-            level = found.filter(retry_of__in=level.values("pk"))
+            unneeded = self.renders().filter(unmissed(), reference=None)
+            level = unneeded.filter(retry_of__in=level.values("pk"))
         return levels
 
     def to_strip(self) -> RenderQuerySet:
-        """Of the others, those that are more than a line of the bill."""
+        """The other old renders, if they hold more than a line of the bill."""
         rest = self.renders().filter(erased_at=None)
         for level in self.deletable():
             rest = rest.filter(~is_in(level))
         return rest
 
     def with_media(self) -> RenderQuerySet:
-        """Kept, but not their pictures and clips."""
+        """Completed renders whose media are too old. Their rows are kept."""
         if not self.ages.media:
             return RenderJob.objects.none()
         return RenderJob.objects.filter(
@@ -107,7 +109,7 @@ class Old:
         ).order_by()
 
     def events(self) -> "models.QuerySet[RenderEvent]":
-        """Lines of the timelines of renders that are over."""
+        """Old timeline entries of renders that are over."""
         if not self.ages.events:
             return RenderEvent.objects.none()
         over = RenderJob.objects.filter(OVER).values("pk")
@@ -115,22 +117,22 @@ class Old:
         return RenderEvent.objects.filter(at__lt=before, render__in=over).order_by()
 
     def webhooks(self) -> "models.QuerySet[WebhookEvent]":
-        """Webhooks too old to come again."""
+        """Webhook events too old to be delivered again."""
         return WebhookEvent.objects.filter(received_at__lt=self.now - KEEP_WEBHOOKS)
 
     def keys(self) -> "models.QuerySet[ApiRequest]":
-        """The API's idempotency keys that are remembered no longer."""
+        """Expired idempotency keys of the API."""
         if not conf.IDEMPOTENCY_HOURS:
             return ApiRequest.objects.none()
         hours = timedelta(hours=conf.IDEMPOTENCY_HOURS)
         return ApiRequest.objects.filter(created_at__lt=self.now - hours)
 
     def drafts(self) -> "models.QuerySet[Draft]":
-        """Lists that were previewed, and not added for long."""
+        """Previewed lists that have expired."""
         return Draft.objects.filter(created_at__lt=self.now - KEPT)
 
     def task_results(self) -> "models.QuerySet[Any]":
-        """Celery's results, where they are kept in this database."""
+        """Old Celery task results, if they are stored in this database."""
         if not apps.is_installed("django_celery_results"):
             return RenderJob.objects.none()
         model: Any = apps.get_model("django_celery_results", "TaskResult")
@@ -139,20 +141,20 @@ class Old:
         return model._default_manager.filter(date_done__lt=self.before(self.ages.task_results))
 
     def before(self, days: int) -> datetime:
-        """The moment so many days ago."""
+        """The moment this many days ago."""
         return self.now - timedelta(days=days)
 
 
 def is_in(renders: RenderQuerySet, key: str = "pk") -> Exists:
-    """Whether a row's render is among these: as a join, however many they are."""
+    """A condition: the row's render is one of these. A join, however many there are."""
     return Exists(renders.filter(pk=OuterRef(key)))
 
 
 def walk(renders: RenderQuerySet, batch: int, by: str = "finished_at") -> Iterator[list[UUID]]:
-    """The keys of these, the oldest first, batch by batch; what is left behind is not met again."""
+    """Ids of these renders in batches, the oldest first. A skipped render is not returned again."""
     rest = renders.order_by(by, "pk")
-    while found := list(rest.values_list(by, "pk")[:batch]):
-        yield [pk for _, pk in found]
-        at, last = found[-1]
-        here = Q(**{f"{by}__gt": at}) | Q(**{by: at, "pk__gt": last})
-        rest = renders.filter(here, **{f"{by}__gte": at}).order_by(by, "pk")
+    while rows := list(rest.values_list(by, "pk")[:batch]):
+        yield [pk for _, pk in rows]
+        at, last = rows[-1]
+        later = Q(**{f"{by}__gt": at}) | Q(**{by: at, "pk__gt": last})
+        rest = renders.filter(later, **{f"{by}__gte": at}).order_by(by, "pk")

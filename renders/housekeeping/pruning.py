@@ -1,7 +1,7 @@
-"""Deletes what nobody asks for any more: a few rows at a time, so that nobody waits for it.
+"""Deletes old rows and files, a few at a time, so that no other process waits long.
 
-Each batch is whole by itself: whoever is stopped or killed has lost nothing, and the same call
-goes on. Two at the same time pass over each other's rows.
+Each batch is complete in itself: after a stop or a crash, the next run continues. Two runs at the
+same time skip each other's rows.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from renders.housekeeping.policy import KEEP_WEBHOOKS, Ages, Old, is_in, walk
 from renders.models import ApiRequest, RenderEvent, RenderJob, WebhookEvent
 from renders.models.querysets import OVER, RenderQuerySet
 
-# After so many renders whose files cannot be deleted, the storage is taken to be away.
+# After this many renders whose files cannot be deleted, the storage counts as unavailable.
 MOST_FAILED = 100
-# Keys of timelines are in the order of their times, but for so many.
+# Timeline ids follow their times, except for entries closer than this many rows.
 WINDOW = 5_000
 
 
 @dataclass
 class Pruned:
-    """How many of each were deleted, or would be."""
+    """How many of each were deleted, or would be deleted."""
 
     renders: int = 0
     bills: int = 0
-    """Renders of which a line of the bill is left."""
+    """Renders of which only a line of the bill is left."""
     media: int = 0
     """Renders that are kept without their files."""
     files: int = 0
@@ -43,11 +43,11 @@ class Pruned:
     failed: int = 0
     """Renders whose files the storage did not delete."""
     stopped: bool = False
-    """Before all was done."""
+    """True if the run ended before everything was deleted."""
 
     def __add__(self, other: "Pruned") -> "Pruned":
-        mine, theirs = asdict(self), asdict(other)
-        return Pruned(**{name: mine[name] + theirs[name] for name in mine})
+        counts, more = asdict(self), asdict(other)
+        return Pruned(**{name: counts[name] + more[name] for name in counts})
 
     @property
     def rows(self) -> int:
@@ -57,7 +57,7 @@ class Pruned:
 
 
 def prune() -> None:
-    """Delete up to `SWEEP_BATCH` old rows of each sort: webhook events, keys of the API."""
+    """Delete up to `SWEEP_BATCH` old webhook events, and as many old API idempotency keys."""
     now = timezone.now()
     batch = conf.SWEEP_BATCH
     WebhookEvent.objects.prune(now - KEEP_WEBHOOKS, batch)
@@ -66,7 +66,7 @@ def prune() -> None:
 
 
 class Pruning:
-    """One run. `told` is called with how many rows each batch was, `stop` before each."""
+    """One run. After each batch, `told` is called with its number of rows, then `stop`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Pruning:
         self.done = Pruned()
 
     def run(self) -> Pruned:
-        """Delete all that is too old."""
+        """Delete everything that is too old."""
         steps = (self._delete, self._strip, self._marked, self._media, self._events, self._others)
         for step in steps:
             if not self.done.stopped:
@@ -92,19 +92,19 @@ class Pruning:
         return self.done
 
     def _going(self, rows: int) -> bool:
-        """Whether to go on after so many rows."""
+        """Report a batch of this many rows; True to go on."""
         if rows:
             self._told(rows)
         self.done.stopped = self._stop() or self.done.failed >= MOST_FAILED
         return not self.done.stopped
 
     def _marked(self) -> None:
-        """What somebody who was stopped had begun, and nobody deletes whole."""
+        """Finish the renders whose files an earlier, interrupted run began to delete."""
         self._clear_all(removal.marked())
 
     def _delete(self) -> None:
         before = -1
-        # Retries of what is deleted are retries no longer.
+        # Once an original is deleted, its retries no longer count as retries.
         while self.done.renders > before and not self.done.stopped:
             before = self.done.renders
             for part in self._old.parts:
@@ -141,7 +141,7 @@ class Pruning:
                 return
 
     def _clear(self, pks: list[UUID]) -> list[UUID]:
-        """Those of which no file is left."""
+        """Delete the files of these renders; returns those that have none left."""
         cleared = removal.clear(set(pks) - self._failed)
         self._failed.update(cleared.failed)
         self.done.files += cleared.files
@@ -150,7 +150,7 @@ class Pruning:
         return cleared.pks
 
     def _events(self) -> None:
-        """By their keys, for there is no index of all times."""
+        """Delete old timeline entries in the order of their ids: their times have no index."""
         if not self._old.ages.events:
             return
         last, before = 0, self._old.before(self._old.ages.events)
@@ -179,13 +179,8 @@ class Pruning:
                     return
 
 
-def _delete_some(rows: Any, batch: int) -> int:
-    pks = list(rows.values_list("pk", flat=True)[:batch])
-    return rows.model._default_manager.filter(pk__in=pks).delete()[0] if pks else 0
-
-
 def foresee(ages: Ages, *, files: bool = True) -> Pruned:
-    """What a run would delete now, be it without its files. Changes nothing."""
+    """Count what a run would delete now; files are optional. Changes nothing."""
     old = Old(ages)
     levels = old.deletable()
     stripped = old.to_strip()
@@ -193,29 +188,34 @@ def foresee(ages: Ages, *, files: bool = True) -> Pruned:
     begun = removal.marked().filter(OVER).order_by()
     kept = old.with_media().filter(removing_at=None)
     events = old.events()
-    found = Pruned(renders=sum(level.count() for level in levels), bills=stripped.count())
-    found.events = sum(
+    count = Pruned(renders=sum(level.count() for level in levels), bills=stripped.count())
+    count.events = sum(
         RenderEvent.objects.filter(render__in=rows.values("pk")).count() for rows in gone
     )
     for rows in gone:
         begun, kept = begun.filter(~is_in(rows)), kept.filter(~is_in(rows))
         events = events.filter(~is_in(rows, "render_id"))
-    found.media = begun.count() + kept.count()
-    found.events += events.count()
-    found.webhooks, found.keys = old.webhooks().count(), old.keys().count()
-    found.drafts, found.task_results = old.drafts().count(), old.task_results().count()
+    count.media = begun.count() + kept.count()
+    count.events += events.count()
+    count.webhooks, count.keys = old.webhooks().count(), old.keys().count()
+    count.drafts, count.task_results = old.drafts().count(), old.task_results().count()
     for rows in [*gone, begun, kept] if files else []:
         holding = rows.filter(result__isnull=False).only("pk", "result")
         for render in holding.iterator(chunk_size=500):
             sizes = removal.files_of(render).values()
-            found.files += len(sizes)
-            found.bytes += sum(sizes)
-    return found
+            count.files += len(sizes)
+            count.bytes += sum(sizes)
+    return count
 
 
 def run_as_set(stop: Callable[[], bool]) -> Pruned:
-    """A run with the ages of the settings; also of what somebody has begun."""
+    """Prune with the ages from the settings, and finish interrupted deletions."""
     ages = Ages.as_set()
     if not (ages.any or removal.marked().exists()):
         return Pruned()
     return Pruning(ages, batch=conf.SWEEP_BATCH, stop=stop).run()
+
+
+def _delete_some(rows: Any, batch: int) -> int:
+    pks = list(rows.values_list("pk", flat=True)[:batch])
+    return rows.model._default_manager.filter(pk__in=pks).delete()[0] if pks else 0

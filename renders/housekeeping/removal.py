@@ -1,7 +1,8 @@
-"""Takes away what an ended render holds, in steps that whoever dies leaves to be gone on with.
+"""Removes an ended render's files, contents or row, in steps that continue after a crash.
 
-Rows are marked, then their files deleted, then the names of these forgotten: a row that is still
-marked is found by `marked`. Only rows that are over are touched, each by a conditional statement.
+A row is marked, then its files are deleted, then their names are removed from the row. `marked`
+returns rows that are still marked. Only rows that are over are touched, each by a conditional
+statement.
 """
 
 import logging
@@ -29,40 +30,40 @@ from renders.states import WRITES
 
 logger = logging.getLogger(__name__)
 
-# What is remembered of a file whose time was up.
+# The facts that are kept of a deleted file.
 FACTS = ("type", "content_type", "sha256", "bytes")
 
 
 @dataclass
 class Cleared:
-    """What became of the files of some renders."""
+    """The outcome of deleting the files of some renders."""
 
     pks: list[UUID] = field(default_factory=list)
-    """Those that hold no file any more."""
+    """Renders that have no file left."""
     media: int = 0
     files: int = 0
     bytes: int = 0
     failed: list[UUID] = field(default_factory=list)
-    """Those whose files the storage did not delete: they stay marked."""
+    """Renders whose files the storage did not delete: they remain marked."""
 
 
 def marked() -> RenderQuerySet:
-    """Those whose files somebody began to delete."""
+    """Renders whose files a process began to delete."""
     return RenderJob.objects.filter(removing_at__isnull=False)
 
 
 def clear(pks: Iterable[UUID]) -> Cleared:
-    """Delete the files of these renders, where they are over, and forget their names."""
+    """Delete the files of these renders, if they are over, and remove the names from the rows."""
     done = Cleared()
     over = RenderJob.objects.filter(OVER, pk__in=list(pks))
     with transaction.atomic():
-        # Nobody stores a file while they are deleted: a try under way comes first, or is dead.
+        # No file may be stored meanwhile: a running try goes first, until it counts as dead.
         since = timezone.now() - timedelta(seconds=conf.media_seconds)
         saving = Q(media_due_at__isnull=False, taken_at__gt=since)
         unmarked = over.filter(~saving, result__isnull=False, removing_at=None)
         free = list(_locked(unmarked).values_list("pk", flat=True))
         RenderJob.objects.filter(pk__in=free).update(removing_at=timezone.now(), media_due_at=None)
-    held = Q(result__isnull=False, removing_at=None)  # by somebody else just now
+    held = Q(result__isnull=False, removing_at=None)  # locked by another process just now
     for render in over.filter(~held).only("pk", "result", "removing_at"):
         try:
             files = files_of(render)
@@ -83,10 +84,10 @@ def clear(pks: Iterable[UUID]) -> Cleared:
 
 
 def files_of(render: RenderJob) -> dict[str, int]:
-    """The names of all its files in the storage, each with its bytes.
+    """The names of all its files in the storage, each with its size in bytes.
 
-    Those that the row names, and what a killed try to store them has left beside. Raises what the
-    storage raises.
+    These are the files that the row names, and files left by a killed try to store them. Raises
+    what the storage raises.
     """
     if render.result is None:
         return {}
@@ -103,12 +104,14 @@ def files_of(render: RenderJob) -> dict[str, int]:
 
 
 def strip(pks: Iterable[UUID], now: datetime, *, names: bool) -> list[UUID]:
-    """Leave of these no more than a line of the bill, and the reference, so that it makes no
-    second one: of an erased person's (`names`), its fingerprint. Returns those that were stripped.
+    """Reduce these renders to a line of the bill; returns those that were stripped.
+
+    The reference is kept, so that the same request is not billed again. If the renders are erased
+    with their owner (`names`), only its fingerprint is kept.
     """
     with transaction.atomic():
         rows = _locked(RenderJob.objects.filter(OVER, pk__in=list(pks), removing_at=None))
-        found = dict(rows.values_list("pk", "reference"))
+        references = dict(rows.values_list("pk", "reference"))
         erased: dict[str, Any] = {
             "prompt": "",
             "params": {},
@@ -118,31 +121,31 @@ def strip(pks: Iterable[UUID], now: datetime, *, names: bool) -> list[UUID]:
             "error_message": "",
             "erased_at": Coalesce("erased_at", Value(now)),
         }
-        RenderJob.objects.filter(pk__in=found).update(**erased)
-        events = RenderEvent.objects.filter(render__in=found)
+        RenderJob.objects.filter(pk__in=references).update(**erased)
+        events = RenderEvent.objects.filter(render__in=references)
         if names:
-            # Beside a POST stands whose minute it counts against, and nothing of a person's.
+            # The detail of a POST is the workspace that it counts against: nothing personal.
             events.exclude(what__in=WRITES).exclude(detail="").update(detail="")
-            for pk, reference in found.items():
+            for pk, reference in references.items():
                 if reference and not is_erased(reference):
                     renamed = fingerprint(reference)
                     RenderJob.objects.filter(pk=pk).update(reference=renamed)
         else:
             events.delete()
-    return list(found)
+    return list(references)
 
 
 def deletable(renders: RenderQuerySet) -> RenderQuerySet:
-    """Those that nothing needs: without them, nothing is billed twice and nobody misses them.
+    """Renders that can be deleted: nothing refers to them, and no second bill can follow.
 
-    A reference, and a retry, keeps a second render from being made. What the tables of a project
-    point to stays as well, and a month's bill where a budget limits it.
+    A row with a reference, or a retry, is kept, since it prevents a second render. Rows that tables
+    of the project point to are kept too, and those that count against a month's budget.
     """
     return renders.filter(unmissed(), reference=None, retry_of=None)
 
 
 def unmissed() -> Q:
-    """No table of the project points to it, and no budget counts what it cost."""
+    """A condition: no table of the project points to the render, and no budget counts its cost."""
     where = ~spending.counted(timezone.now())
     for relation in RenderJob._meta.get_fields(include_hidden=True):
         others: Any = relation.related_model
@@ -150,31 +153,31 @@ def unmissed() -> Q:
             continue
         key: Any = getattr(relation, "field")  # noqa: B009 (unknown to the type)
         if getattr(relation, "many_to_many", False):
-            continue  # its own table comes by itself
-        theirs = {key.name: OuterRef(key.target_field.name)}  # with `to_field`, not the id
-        where &= ~Q(Exists(others._base_manager.filter(**theirs)))
+            continue  # its through table is a relation of its own
+        pointing = {key.name: OuterRef(key.target_field.name)}  # `to_field` may not be the id
+        where &= ~Q(Exists(others._base_manager.filter(**pointing)))
     return where
 
 
 def delete(pks: Iterable[UUID]) -> tuple[int, int]:
-    """Delete these, where they still may be, with their timelines: rows, and events."""
+    """Delete these renders, if still allowed; returns the numbers of rows and timeline entries."""
     with transaction.atomic():
         rows = RenderJob.objects.filter(OVER, pk__in=list(pks), removing_at=None)
         locked = list(_locked(rows).values_list("pk", flat=True))
-        # Their retries are written to as well: one that somebody holds keeps its original.
+        # Deleting a row updates its retries: if one of these is locked, its original is kept.
         retries = RenderJob.objects.filter(retry_of__in=locked)
         free = list(_locked(retries, no_key=True).values_list("pk", flat=True))
         held = set(retries.exclude(pk__in=free).values_list("retry_of", flat=True))
-        # Asked once they are locked: nobody can point to one any more.
+        # Checked under the lock: no new row can point to one of these.
         rest = RenderJob.objects.filter(pk__in=[pk for pk in locked if pk not in held])
         gone = deletable(rest).pks(len(locked))
         events = RenderEvent.objects.filter(render__in=gone).delete()[0]
-        RenderJob.objects.filter(pk__in=gone).delete()  # their retries are none any more
+        RenderJob.objects.filter(pk__in=gone).delete()  # sets `retry_of` of their retries to NULL
     return len(gone), events
 
 
 def _locked(renders: RenderQuerySet, *, no_key: bool = False) -> Any:
-    """Those that nobody holds: whoever waits, with others in hand, can end in a deadlock."""
+    """Lock the rows that are free: waiting for others while holding some could deadlock."""
     skips = connection.features.has_select_for_update_skip_locked
     return renders.order_by().select_for_update(skip_locked=skips, no_key=no_key and skips)
 
@@ -203,7 +206,7 @@ def _size(name: str) -> int:
 
 
 def _remove_folder(render: RenderJob) -> None:
-    """Where folders are real, an empty one stays."""
+    """Remove the empty folder, in a storage that has real folders."""
     if isinstance(storage(), FileSystemStorage):
         with suppress(OSError):
             storage().delete(f"renders/{render.pk}")

@@ -1,1 +1,1 @@
-"""What happens to a render, step by step, until it is handled."""
+"""The steps of a render, from the claim until it is handled."""

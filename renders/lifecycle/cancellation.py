@@ -1,4 +1,4 @@
-"""Ask Sume to cancel a job. What became of it is learned by the poll chain, from Sume."""
+"""Asks Sume to cancel a job. The poll chain learns from Sume how the job ended."""
 
 import logging
 from uuid import UUID
@@ -20,7 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 def cancel(render_id: UUID, sume: Clients) -> list[Step]:
-    """Ask once Sume holds the job; unanswered, the next poll has it asked again."""
+    """Ask Sume to cancel a job that it holds; returns the next steps.
+
+    If Sume does not answer, the next poll schedules another try.
+    """
     render = RenderJob.objects.uncanceled().filter(pk=render_id).first()
     if render is None:
         return []
@@ -35,17 +38,17 @@ def cancel(render_id: UUID, sume: Clients) -> list[Step]:
         gate.pause(render.workspace, RequestType.WRITES, error)
         return claims.next_in_line(render.workspace)
     except SumeError as error:
-        # Sume may not know everywhere yet what it has just accepted: 404 is no answer.
+        # Just after a job was accepted, Sume may answer 404 for it: that is no answer.
         if not isinstance(error, Rejected) or isinstance(error, NotFound):
             logger.warning("Asking to cancel render %s failed: %s.", render.pk, error.code)
-            return _tried(claim, isinstance(error, NotFound))
+            return _end_probe(claim, isinstance(error, NotFound))
         answer = f"Too late, or not possible: {error} ({error.code})"
     _record(render, answer)
-    return _tried(claim, True)
+    return _end_probe(claim, True)
 
 
-def _tried(claim: Claim, answered: bool) -> list[Step]:
-    """If it was the one that tries after a refusal: whether the key is taken again."""
+def _end_probe(claim: Claim, answered: bool) -> list[Step]:
+    """If this claim was a probe after a refusal, tell the gate whether Sume accepts the key."""
     if not claim.probe:
         return []
     (gate.passed if answered else gate.failed)(claim.workspace, RequestType.WRITES)
@@ -56,5 +59,5 @@ def _record(render: RenderJob, answer: str) -> None:
     if transitions.record_cancel_answer(render.pk, timezone.now(), answer):
         return
     if RenderJob.objects.terminal().filter(pk=render.pk, cancel_answered_at=None).exists():
-        # Its end was read while the answer was on its way.
+        # A poll recorded the end while this answer was in flight.
         transitions.log(render.pk, "cancel answered", answer)

@@ -1,9 +1,9 @@
-"""Who is sent next: the first in line, as far as there is room.
+"""Claims the renders that are sent next: the first in line, up to the free capacity.
 
-A render's message says that there is something to send, not what: whoever comes takes the render
-named if its turn has come, else whoever's turn it is in the line of the same workspace: each has
-a line, a gate and limits of its own. Each claim has the next one started while there is room, so
-a long line needs one message at a time, and one that waits where the gate is closed.
+A submit message names a render, but it is only a hint that something waits. The worker claims the
+named render if its turn has come, else the first in line of the same workspace. Each workspace has
+its own line, gate and limits. While capacity is free, each claim starts the next one. So a long
+line needs one message at a time, and one delayed message while the gate is closed.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,31 +25,31 @@ from renders.models import Gate, RenderJob
 from renders.models.querysets import RenderQuerySet
 from renders.states import CANCELING, SENDING, RequestType
 
-# Shortest wait of the message that goes on with the line: several places open meanwhile.
+# Shortest delay of the message that restarts the line: several slots become free meanwhile.
 SHORTEST_WAKE_SECONDS = 1.0
-# From the claim to the POST; below the margin in `gate.WINDOW_SECONDS`.
+# Longest time from the claim to the POST; below the margin in `gate.WINDOW_SECONDS`.
 LATEST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a worker holds now, and the steps to take at once, before it sends."""
+    """The renders that a worker has claimed, and the steps to take before it sends them."""
 
     workspace: str
-    """Whose renders they are: all of one."""
+    """The workspace of all claimed renders."""
     renders: list[UUID] = field(default_factory=list)
     at: datetime = field(default_factory=timezone.now)
     probe: bool = False
-    """It tries whether a refusal is over."""
+    """True if this claim tests whether a refusal is over."""
     last: bool = False
-    """It took the last room: when it is through, it looks who is next."""
+    """True if it used the last free slot: its worker starts the next claim when it is done."""
     steps: list[Step] = field(default_factory=list)
 
 
 def claim(named: UUID, limit: int = 1) -> Claim:
     """Claim up to `limit` renders, `named` first if its turn has come."""
     now = timezone.now()
-    # Where the render is gone, its message serves the line that everybody has.
+    # The render was deleted: its message serves the default workspace's line.
     workspace = RenderJob.objects.workspace_of(named) or workspaces.DEFAULT
     limits = workspaces.find(workspace)
     why = closed(workspace, now)
@@ -59,23 +59,26 @@ def claim(named: UUID, limit: int = 1) -> Claim:
         return Claim(workspace)
     with transaction.atomic():
         row = gate.lock(workspace, RequestType.WRITES)
-        now = timezone.now()  # others may have held the lock for a while
+        now = timezone.now()  # waiting for the lock may have taken a while
         funds = spending.Funds(limits, now) if spending.limited(limits) else None
         room = _room(limits, row, now, funds)
         waiting = submit_deadline.unexpired(line(workspace, now), row, now)
-        pks, aside = _take(waiting, workspace, named, now, room, limit, funds)
+        pks, over = _take(waiting, workspace, named, now, room, limit, funds)
         if pks:
             capacity.entered(row, len(pks), room.probe, now)
         last = len(pks) >= room.any
         following = waiting.pks(1)
-        steps = [Step("submit", pk) for pk in following if (pks and not last) or aside]
+        steps = [Step("submit", pk) for pk in following if (pks and not last) or over]
         if following and not steps and not pks and room.opens_at:
             steps = _wake(row, following[0], room.opens_at, now)
     return Claim(workspace, pks, now, room.probe, last or room.probe, steps)
 
 
 def in_time(pk: UUID, claim: Claim) -> bool:
-    """Whether it may be sent now: a worker that stalled since it claimed takes a POST anew."""
+    """True if this claimed render may be sent now.
+
+    If its worker stalled since the claim, the POST is counted again, in the current minute.
+    """
     if 0 <= (timezone.now() - claim.at).total_seconds() < LATEST_SECONDS:
         return True
     limits = workspaces.find(claim.workspace)
@@ -91,7 +94,7 @@ def in_time(pk: UUID, claim: Claim) -> bool:
 
 
 def next_in_line(workspace: str) -> list[Step]:
-    """The step to take where a place may be free: the first in line, if any, is sent."""
+    """The step that sends the first in line, if any: call it when a slot may be free."""
     now = timezone.now()
     if why := closed(workspace, now):
         return _wake_after(workspace, why)
@@ -99,25 +102,25 @@ def next_in_line(workspace: str) -> list[Step]:
 
 
 def next_in_lines() -> list[Step]:
-    """As `next_in_line`, of every workspace in which something waits."""
+    """As `next_in_line`, for every workspace in which renders wait."""
     waiting = RenderJob.objects.waiting().their_workspaces()
     return [step for workspace in waiting for step in next_in_line(workspace)]
 
 
 def closed(workspace: str, now: datetime) -> Closed | None:
-    """Why no render is sent now: the gate, or the month's budget. A quick look, without a lock."""
+    """Why no render is sent now: the gate, or the month's budget. Quick: takes no lock."""
     if why := gate.closed(workspace, RequestType.WRITES, now):
         return why
     limits = workspaces.find(workspace)
     why = spending.closed(limits, now) if limits else None
-    # One that Sume may hold already is sent all the same: later, its key would be worth nothing.
+    # A render that Sume may hold already is sent all the same: Sume forgets its key after a while.
     return why if why and not line(workspace, now).unsure().exists() else None
 
 
 def claim_cancel(pk: UUID, workspace: str) -> Claim:
-    """Take one POST from the minute to have a job canceled, and note it in the timeline.
+    """Take one POST from the minute's quota to cancel a job, and log it in the timeline.
 
-    It holds no render where no POST may be sent now.
+    The claim holds no render if no POST may be sent now.
     """
     limits = workspaces.find(workspace)
     if limits is None:
@@ -138,7 +141,7 @@ def claim_cancel(pk: UUID, workspace: str) -> Claim:
 
 
 def cancels_left(workspace: str) -> int:
-    """How many may be asked of Sume just now; a quick look, without the lock."""
+    """Number of cancellations that Sume may be asked for now. Quick: takes no lock."""
     now = timezone.now()
     limits, row = workspaces.find(workspace), gate.row_of(workspace, RequestType.WRITES)
     if limits is None or (row and row.paused_until and row.paused_until > now):
@@ -147,18 +150,18 @@ def cancels_left(workspace: str) -> int:
 
 
 def line(workspace: str, now: datetime) -> RenderQuerySet:
-    """All of a workspace that wait to be sent, the first in line first.
+    """The renders of a workspace that wait to be sent, the first in line first.
 
-    Those whose submit deadline is over are among them until the sweep gives them up.
+    Renders past their submit deadline are included until the sweep gives them up.
     """
     return RenderJob.objects.filter(workspace=workspace).due(now)
 
 
 def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Capacity:
-    """How many may be sent, by all that limits them."""
+    """The free capacity under all limits."""
     room = capacity.room(limits, row, capacity.load(limits, now), now)
     why = funds.closed() if funds and room.fresh else None
-    # What Sume may hold already goes on: it is counted, and its key tells what became of it.
+    # A render that Sume may hold already goes on: it is counted, and its key shows its outcome.
     return replace(room, fresh=0, opens_at=room.opens_at or why.until) if why else room
 
 
@@ -171,29 +174,27 @@ def _take(
     limit: int,
     funds: Funds | None,
 ) -> tuple[list[UUID], int]:
-    """Claim up to the free capacity; says also how many did not fit into a budget.
+    """Claim up to the free capacity; returns also how many did not fit into a budget.
 
     If no new render fits, take one that Sume may hold already: it is counted there anyway.
     """
-    places = room.fresh
-    if room.probe:  # what was refused itself lets the others try first
+    free = room.fresh
+    if room.probe:  # renders that were refused themselves come last
         untried = waiting.filter(submit_attempts=0)
         fewest = waiting.order_by("submit_attempts", "-priority", "turn", "created_at")
         waiting = untried if untried.exists() else fewest
-    if not places and room.any:
-        waiting, places = waiting.unsure(), room.any
-    elif funds and places:
+    if not free and room.any:
+        waiting, free = waiting.unsure(), room.any
+    elif funds and free:
         return over_budget.claim_first_that_fits(waiting, workspace, funds, now)
-    if not places:
+    if not free:
         return [], 0
-    pks = transitions.claim_next(
-        waiting, now, named, workspace=workspace, within=places, limit=limit
-    )
+    pks = transitions.claim_next(waiting, now, named, workspace=workspace, within=free, limit=limit)
     return pks, 0
 
 
 def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:
-    """One message, whoever asks, that goes on with the line at that time."""
+    """The delayed message that restarts the line at that time; none if one is scheduled already."""
     at = max(at, now + timedelta(seconds=SHORTEST_WAKE_SECONDS))
     at = min(at, now + timedelta(seconds=conf.MAX_POLL_SECONDS))
     wait = (at - now).total_seconds()
@@ -201,13 +202,13 @@ def _wake(row: Gate, pk: UUID, at: datetime, now: datetime) -> list[Step]:
 
 
 def _wake_after(workspace: str, closed: Closed) -> list[Step]:
-    """The one message that goes on with the line when the pause is over."""
+    """The delayed message that restarts the line when the pause is over."""
     if closed.until is None:
         return []
     now = timezone.now()
     until = max(closed.until, now)
     if capacity.wakes(gate.row_of(workspace, RequestType.WRITES), until, now):
-        return []  # without the lock: this is what a long line behind a closed gate costs
+        return []  # checked without the lock, since every message at a closed gate comes here
     following = line(workspace, until).pks(1)
     if not following:
         return []

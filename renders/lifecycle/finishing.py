@@ -1,7 +1,7 @@
-"""What follows the end of a render, once: result, media (in `saving`), signals, `handled_at`.
+"""Finishes an ended render, once: result, media (in `media_saving`), signals, `handled_at`.
 
-Each part is kept in the row as soon as it is there, so a worker that dies is followed by one
-that carries on. The receivers of the signals run in one transaction with the mark.
+Each part is stored on the row as soon as it is known, so if a worker dies, the next one carries
+on. The receivers of the signals run in one transaction with the mark `handled_at`.
 """
 
 import logging
@@ -38,12 +38,26 @@ BACK_OFF_SECONDS = 2.0
 
 
 def finish(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
-    """Finish an ended render that is not handled yet; any other is left alone.
+    """Finish an ended render that is not handled yet; any other render is left alone.
 
-    Media that are still to be stored come first: then their step follows, and this one after it.
+    Media that are still to be stored come first: their step is returned, and ends with this one.
     """
     with hold(leases, str(render_id), conf.grace_seconds) as free:
         return _finish(render_id, sume) if free else []
+
+
+def note_avatar(render: RenderJob) -> None:
+    """Record the owner of a new avatar; call it in the transaction that records its end."""
+    if render.kind == Kind.AVATAR:
+        try:
+            handle = handle_of(render.params.get("avatar_handle"))
+        except ValueError:
+            return  # stored by an older release: no render can use such a handle
+        # An earlier owner of the handle keeps it.
+        Avatar.objects.bulk_create(
+            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
+            ignore_conflicts=True,
+        )
 
 
 def _finish(render_id: UUID, sume: Clients) -> list[Step]:
@@ -63,7 +77,7 @@ def _finish(render_id: UUID, sume: Clients) -> list[Step]:
         words = f"Fetching the result failed: {error} ({error.code})"
         return _postpone(render, words, at_least=error.retry_after or 0)
     except Exception as error:
-        # The project's own receiver. The traceback goes to the log, the render waits.
+        # An error in a receiver of the project: the traceback goes to the log, the render waits.
         metrics.count("finish_failures", reason="receiver")
         logger.exception("%s failed for render %s.", doing, render_id)
         return _postpone(render, f"{doing} failed ({type(error).__name__}); the log says more.")
@@ -71,23 +85,26 @@ def _finish(render_id: UUID, sume: Clients) -> list[Step]:
 
 
 def _next_unsent() -> list[Step]:
-    """Each that Sume never had starts the next, so that many canceled at once need few messages."""
+    """The next render to finish.
+
+    A render that Sume never had starts it, so that canceling many at once needs few messages.
+    """
     pk = transitions.take_unfinished(timezone.now(), conf.grace_seconds)
     return [Step("finish", pk)] if pk else []
 
 
 def _fetch(render: RenderJob, sume: Clients) -> None:
-    """Get what Sume still holds about the render: the result, or the reason."""
+    """Read the result of a completed render from Sume, or the reason why it failed."""
     name = render.workspace
     if render.status == Status.COMPLETED:
         if render.result is None:
-            found = read_quota.read(name, lambda: sume(name).result(render.sume_job_id))
-            if found.cost_usd_micros is not None:
-                render.cost_usd_micros = found.cost_usd_micros
-            artifacts, cost = found.artifacts, render.cost_usd_micros
+            result = read_quota.read(name, lambda: sume(name).result(render.sume_job_id))
+            if result.cost_usd_micros is not None:
+                render.cost_usd_micros = result.cost_usd_micros
+            artifacts, cost = result.artifacts, render.cost_usd_micros
             now = timezone.now()
             transitions.store_result(render.pk, now, artifacts, cost, _limited(artifacts))
-            render.refresh_from_db()  # it may have been read, and begun to be stored, meanwhile
+            render.refresh_from_db()  # another worker may have stored it, and begun its media
     elif render.status == Status.FAILED and not render.error_code:
         try:
             fault = read_quota.read(name, lambda: sume(name).record_fault(render.sume_job_id))
@@ -95,7 +112,7 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
         except NotFound:
             ended = (timezone.now() - (render.finished_at or timezone.now())).total_seconds()
             if ended < conf.NOT_FOUND_GRACE_SECONDS:
-                raise  # it may not be known everywhere yet
+                raise  # Sume may not know a new job everywhere yet
             code = message = ""
         transitions.store(
             render.pk,
@@ -105,7 +122,7 @@ def _fetch(render: RenderJob, sume: Clients) -> None:
 
 
 def _limited(artifacts: list[dict[str, Any]]) -> tuple[str, str] | None:
-    """The line of the timeline that says how many of them are stored, where not all are."""
+    """The timeline entry that says how many artifacts are stored; None if all are."""
     if not conf.SAVE_MEDIA or len(artifacts) <= storing.MOST:
         return None
     words = f"Sume made {len(artifacts):,} files. The first {storing.MOST} are stored here."
@@ -125,7 +142,7 @@ def _handle(render: RenderJob) -> None:
 
 
 def _count(render: RenderJob) -> None:
-    """A render that is handled, which happens once."""
+    """Count a render in the metrics; called once, when it is handled."""
     metrics.count("ended", status=render.status, kind=render.kind)
     if render.cost_usd_micros:
         micros, workspace = render.cost_usd_micros, render.workspace
@@ -140,7 +157,7 @@ def _count(render: RenderJob) -> None:
 
 
 def _postpone(render: RenderJob, message: str, at_least: float = 0) -> list[Step]:
-    """Try again later: not before `at_least` seconds, as far as waits go."""
+    """Try again later: after at least `at_least` seconds, up to `MAX_POLL_SECONDS`."""
     wait = back_off(render.failed_reads + 1, base=BACK_OFF_SECONDS, longest=conf.MAX_POLL_SECONDS)
     wait = min(max(wait, at_least), conf.MAX_POLL_SECONDS)
     logger.warning("Finishing render %s again in %.1f s: %s", render.pk, wait, message)
@@ -148,17 +165,3 @@ def _postpone(render: RenderJob, message: str, at_least: float = 0) -> list[Step
         render.pk, render.failed_reads, timezone.now() + timedelta(seconds=wait), message
     )
     return [Step("finish", render.pk, wait)] if won else []
-
-
-def note_avatar(render: RenderJob) -> None:
-    """Record the owner of a new avatar; call it in the transaction that records its end."""
-    if render.kind == Kind.AVATAR:
-        try:
-            handle = handle_of(render.params.get("avatar_handle"))
-        except ValueError:
-            return  # of an older release: nobody could name it
-        # An earlier owner of the handle keeps it.
-        Avatar.objects.bulk_create(
-            [Avatar(workspace=render.workspace, handle=handle, owner_id=render.created_by_id)],
-            ignore_conflicts=True,
-        )

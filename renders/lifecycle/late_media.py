@@ -1,8 +1,8 @@
-"""Media that the first tries could not store: tried again for as long as Sume has the result.
+"""Stores media that the first tries could not store, for as long as Sume has the result.
 
-The render is handled meanwhile, with Sume's link. `media_due_at` says when the next try is due: the
-sweep, or `runrenders`, finds it. Each step stores one artifact; when none is missing any more,
-the receivers of `render_media_stored` run in one transaction with the mark that says so.
+The render is handled already, with Sume's link. `media_due_at` is when the next try is due: the
+sweep, or `runrenders`, finds it. Each step stores one artifact. When no artifact is missing, the
+receivers of `render_media_stored` run in the transaction that clears `media_due_at`.
 """
 
 import logging
@@ -26,24 +26,25 @@ from renders.telemetry import log_context, metrics
 
 logger = logging.getLogger(__name__)
 
-# The waits between late tries double, from some 15 minutes to a day.
+# The waits between late tries double, from about 15 minutes to a day.
 FIRST_WAIT_SECONDS = 15 * 60.0
 LONGEST_WAIT_SECONDS = LONGEST_MEDIA_WAIT.total_seconds()
 SHORTEST_WAIT_SECONDS = 5.0
 RECEIVER_WAIT_SECONDS = 2.0
-# What Sume answers when it no longer has a result.
+# HTTP status of a result that Sume no longer has.
 GONE = frozenset({404, 410})
+# A message that comes early by this much, by the clock of another machine, is not early.
 EARLY_SECONDS = 1.0
 
 
 def wait_after(failures: int) -> float:
-    """Seconds until the next late try of an artifact, all of its failed tries counted."""
+    """Seconds until the next late try of an artifact; `failures` counts all its failed tries."""
     late = max(1, failures - storing.TRIES + 1)
     return back_off(late, base=FIRST_WAIT_SECONDS, longest=LONGEST_WAIT_SECONDS)
 
 
 def plan(render: RenderJob) -> None:
-    """Have the media that a render lacks when it is handled tried again later."""
+    """Schedule the first late try if a render is handled while it lacks media."""
     index = storing.lacking(render.artifacts) if conf.SAVE_MEDIA else None
     if index is not None:
         wait = wait_after(render.artifacts[index].get("failures", 0))
@@ -53,9 +54,9 @@ def plan(render: RenderJob) -> None:
 
 
 def save(render_id: UUID, sume: Clients) -> list[Step]:
-    """Make the late try that is due, of one artifact. Returns what follows at once.
+    """Try to store one artifact, if a late try is due; returns the steps that follow at once.
 
-    Call it with the render's lease.
+    Call it with the render's lease held.
     """
     render = RenderJob.objects.late_media().filter(pk=render_id).first()
     now = timezone.now()
@@ -63,13 +64,13 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
         return []
     early = now + timedelta(seconds=EARLY_SECONDS)
     if early < render.media_due_at <= now + LONGEST_MEDIA_WAIT:
-        return []  # a message too many, or somebody is at it
+        return []  # a duplicate message, or another worker is trying
     log_context.note(job=render.sume_job_id)
     index = storing.lacking(render.artifacts)
     if index is None:
-        return _tell(render)
+        return _send_stored(render)
     artifacts = render.artifacts
-    begun = artifacts[index].get("begun", 0)  # tries whose end nobody has noted
+    begun = artifacts[index].get("begun", 0)  # tries whose end was never recorded
     artifacts[index]["begun"] = begun + 1
     ahead = now + timedelta(seconds=conf.media_seconds)
     if not transitions.begin_late_media(render_id, render.media_due_at, now, ahead, artifacts):
@@ -83,7 +84,7 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
         gone = _is_gone(render, error)
         if not gone:
             return _unread(render, index, now, error)
-        # The known link may outlive the result.
+        # The link on the row may outlive the result.
         links = [str(artifact.get("url") or "") for artifact in render.artifacts]
     tried = attempt_at(render, index, links)
     if tried.saved is None:
@@ -99,7 +100,7 @@ def save(render_id: UUID, sume: Clients) -> list[Step]:
 
 
 def _failed(render: RenderJob, index: int, begun_at: datetime, tried: Tried) -> list[Step]:
-    """Note a failed try; those of other artifacts that are due follow."""
+    """Record a failed try; due tries of other artifacts follow."""
     logger.warning("Render %s tries late again: %s", render.pk, tried.words)
     metrics.count("media", outcome="postponed")
     artifacts = render.artifacts
@@ -118,7 +119,7 @@ def _failed(render: RenderJob, index: int, begun_at: datetime, tried: Tried) -> 
 
 
 def _wait(artifacts: list[dict[str, object]], tried: int) -> float:
-    """Seconds until the next step: none until each missing artifact had its try of this round."""
+    """Seconds until the next step; 0 until each missing artifact has had its try of this round."""
     following = storing.lacking(artifacts)
     if following is None:
         return 0.0
@@ -135,12 +136,12 @@ def _failures(artifact: dict[str, object]) -> int:
 
 
 def _at_once(render: RenderJob, wait: float) -> list[Step]:
-    """What waits for its time is found by the sweep: no message lives for a day."""
+    """The next step if it has no wait. The sweep finds delayed ones: no message lives for a day."""
     return [] if wait else [Step("media", render.pk)]
 
 
 def _is_gone(render: RenderJob, error: SumeError) -> bool:
-    """Whether Sume has said for the whole grace that it no longer has the result."""
+    """True if Sume has answered for the whole grace that it no longer has the result."""
     since = render.not_found_since
     grace = timedelta(seconds=conf.NOT_FOUND_GRACE_SECONDS)
     return error.status in GONE and (not grace or bool(since and timezone.now() - since >= grace))
@@ -156,15 +157,15 @@ def _lost(render: RenderJob, index: int, begun_at: datetime) -> list[Step]:
 
 
 def _unread(render: RenderJob, index: int, begun_at: datetime, error: SumeError) -> list[Step]:
-    """The result could not be read: Sume is asked again."""
+    """Schedule another try after a result that could not be read."""
     now = timezone.now()
-    if error.status in GONE:  # it may not be known everywhere just now
+    if error.status in GONE:  # Sume may not know it everywhere at the moment
         since = render.not_found_since or now
         grace = timedelta(seconds=conf.NOT_FOUND_GRACE_SECONDS)
         due = now + min(grace, LONGEST_MEDIA_WAIT)
         transitions.end_late_try(render.pk, index, begun_at, due, None, not_found_since=since)
         return []
-    if isinstance(error, Closed):  # nothing was asked: no try
+    if isinstance(error, Closed):  # Sume was not asked: this does not count as a try
         left = (error.until - now).total_seconds() if error.until else None
         wait = clamp(
             left,
@@ -173,29 +174,31 @@ def _unread(render: RenderJob, index: int, begun_at: datetime, error: SumeError)
             longest=FIRST_WAIT_SECONDS,
         )
         due = now + timedelta(seconds=wait)
-        known = render.not_found_since
-        transitions.end_late_try(render.pk, index, begun_at, due, None, not_found_since=known)
+        missing_since = render.not_found_since
+        transitions.end_late_try(
+            render.pk, index, begun_at, due, None, not_found_since=missing_since
+        )
         return []
     words = f"Reading the result again failed: {error} ({error.code})"
     return _failed(render, index, begun_at, Tried(words=words))
 
 
-def _tell(render: RenderJob) -> list[Step]:
-    """All of it is there: send the signal, once."""
-    known, failures = render.media_due_at, render.failed_reads
+def _send_stored(render: RenderJob) -> list[Step]:
+    """Send `render_media_stored`, once: every artifact is stored."""
+    due_at, failures = render.media_due_at, render.failed_reads
     try:
         with transaction.atomic():
-            if not transitions.mark_media_stored(render.pk, known):
+            if not transitions.mark_media_stored(render.pk, due_at):
                 return []
             render.refresh_from_db()
             signals.render_media_stored.send(sender=RenderJob, render=render)
     except Exception as error:
-        # The project's own receiver. The traceback goes to the log, the signal waits.
+        # An error in a receiver of the project: the traceback goes to the log, the signal waits.
         metrics.count("finish_failures", reason="receiver")
         logger.exception("A receiver failed for render %s.", render.pk)
         wait = back_off(failures + 1, base=RECEIVER_WAIT_SECONDS, longest=conf.MAX_POLL_SECONDS)
         due = timezone.now() + timedelta(seconds=wait)
         words = f"A receiver failed ({type(error).__name__}); the log says more."
-        won = transitions.postpone_media_stored(render.pk, known, due, words)
+        won = transitions.postpone_media_stored(render.pk, due_at, due, words)
         return [Step("media", render.pk, wait)] if won else []
     return []

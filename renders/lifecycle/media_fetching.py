@@ -1,4 +1,4 @@
-"""One try to store one artifact, with a fresh URL where the one known has expired."""
+"""One try to store one artifact, with a fresh URL if the one on the row has expired."""
 
 import logging
 import time
@@ -17,12 +17,13 @@ from renders.sume.replies import JobResult
 
 logger = logging.getLogger(__name__)
 
+# Least time-out of a download after its URL was renewed.
 LEAST_SECONDS = 1.0
 
 
 @dataclass
 class Tried:
-    """What a try has stored, or in words why nothing; and fresh URLs, where it read them."""
+    """What a try stored, or in words why it failed; and fresh URLs, if it read them."""
 
     saved: Saved | None = None
     words: str = ""
@@ -30,7 +31,7 @@ class Tried:
 
 
 def read_result(render: RenderJob, sume: Clients) -> JobResult:
-    """Read the result again: free, and its URLs are fresh. Raises `SumeError`."""
+    """Read the result again, which is free and renews its URLs. Raises `SumeError`."""
     name = render.workspace
     return read_quota.read(name, lambda: sume(name).result(render.sume_job_id))
 
@@ -42,7 +43,7 @@ def attempt(render: RenderJob, index: int, sume: Clients) -> Tried:
         return Tried(storing.save(str(render.pk), index, artifact, render.kind))
     except LinkExpired as error:
         expired = str(error)
-    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
+    except Exception as error:  # noqa: BLE001 (`_words` reports it, with its traceback)
         return Tried(words=_words(render, error))
     try:
         fresh = read_result(render, sume)
@@ -61,23 +62,23 @@ def attempt_at(
     artifact: dict[str, Any] = {**render.artifacts[index], "url": links[index]}
     try:
         saved = storing.save(str(render.pk), index, artifact, render.kind, timeout)
-    except Exception as error:  # noqa: BLE001 (told, with its traceback, by `_words`)
+    except Exception as error:  # noqa: BLE001 (`_words` reports it, with its traceback)
         return Tried(words=_words(render, error), links=links)
     return Tried(saved, links=links)
 
 
+def clear_away(render: RenderJob, index: int, names: set[str]) -> None:
+    """Delete files of a try that the row does not name."""
+    row = RenderJob.objects.filter(pk=render.pk).first()
+    artifacts = row.artifacts if row else []
+    kept = storing.names_of(artifacts[index]) if index < len(artifacts) else set()
+    storing.discard(names - kept)
+
+
 def _words(render: RenderJob, error: Exception) -> str:
-    """Why nothing was stored. A storage may raise anything: its traceback goes to the log."""
+    """Why nothing was stored. A storage may raise anything; its traceback goes to the log."""
     if isinstance(error, MediaError):
         return str(error)
     logger.error("Storing media failed for render %s.", render.pk, exc_info=error)
     why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
     return f"Artifact not stored: the media storage failed ({type(error).__name__}{why})."
-
-
-def clear_away(render: RenderJob, index: int, names: set[str]) -> None:
-    """Delete what a try has left in storage and the row does not name."""
-    row = RenderJob.objects.filter(pk=render.pk).first()
-    artifacts = row.artifacts if row else []
-    kept = storing.names_of(artifacts[index]) if index < len(artifacts) else set()
-    storing.discard(names - kept)

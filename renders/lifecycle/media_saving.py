@@ -1,10 +1,10 @@
-"""The media of a completed render on their way home: one artifact at a time, then the finish.
+"""Stores the media of a completed render, one artifact at a time, before the render is finished.
 
-What these tries cannot store, `late_media` goes on with once the render is handled.
+If these tries fail, `late_media` continues once the render is handled.
 
-A task of its own, in a queue of its own: however slowly a file comes, it holds up nothing but
-other files. What became of an artifact is kept on the row at once, so a worker that dies is
-followed by one that carries on; of two that store the same one, the first counts.
+Media have their own task and their own queue, so a slow download delays only other downloads. The
+outcome of each artifact is recorded on the row at once, so if a worker dies, the next one carries
+on. If two workers store the same artifact, the first one counts.
 """
 
 import logging
@@ -29,17 +29,23 @@ from renders.telemetry import log_context, metrics
 
 logger = logging.getLogger(__name__)
 
-# The first wait in such units (`DEFAULT_POLL_SECONDS`), a minute if nothing else is set: five
-# tries span about ten minutes, so that what is paid for survives a short outage of the storage.
+# The first wait, in units of `DEFAULT_POLL_SECONDS`: a minute by default. Five tries span about ten
+# minutes, so a paid result survives a short outage of the storage.
 FIRST_WAIT = 4
-# A message that the clock of another machine lets come early by this much is not early.
+# A message that comes early by this much, by the clock of another machine, is not early.
 EARLY_SECONDS = 1.0
 
 
 def save(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
-    """Store the artifact that is due, if nobody else is at it. Returns what follows."""
+    """Store the artifact that is due, unless another worker is storing it; returns what follows."""
     with hold(leases, str(render_id), conf.media_seconds) as free:
         return _save(render_id, sume) if free else []
+
+
+def wait_after(failures: int) -> float:
+    """Seconds until the next try."""
+    base = FIRST_WAIT * conf.DEFAULT_POLL_SECONDS
+    return back_off(failures, base=base, longest=conf.MAX_POLL_SECONDS)
 
 
 def _save(render_id: UUID, sume: Clients) -> list[Step]:
@@ -52,12 +58,12 @@ def _save(render_id: UUID, sume: Clients) -> list[Step]:
         return [Step("finish", render_id)]
     now = timezone.now()
     if render.next_poll_at and render.next_poll_at > now + timedelta(seconds=EARLY_SECONDS):
-        return []  # a message too many: the next try waits for its time, or is under way
-    # The sweep comes when the lease has run out; without leases, who looks does so at once.
+        return []  # a duplicate message: the next try is scheduled, or running
+    # The sweep repeats a try after the lease has expired; without leases, it is repeated at once.
     grace = 0.0 if conf.SCHEDULER == "database" else conf.grace_seconds
     ahead = timedelta(seconds=max(0.0, conf.media_seconds - grace))
     artifacts = render.artifacts
-    begun = artifacts[index].get("begun", 0)  # tries that nobody has noted the end of
+    begun = artifacts[index].get("begun", 0)  # tries whose end was never recorded
     artifacts[index]["begun"] = begun + 1
     if not transitions.begin_media(render_id, render.next_poll_at, now + ahead, artifacts):
         return []
@@ -70,7 +76,7 @@ def _save(render_id: UUID, sume: Clients) -> list[Step]:
     facts = tried.saved.facts
     steps = _note(render, index, None, tried.links, facts)
     if steps is None:
-        # Handled meanwhile without this file, which is still welcome.
+        # The render was handled meanwhile without this file: store it all the same.
         transitions.end_late_try(render_id, index, None, now, None, **facts)
     clear_away(render, index, tried.saved.names)
     return steps or []
@@ -88,12 +94,6 @@ def _failed(render: RenderJob, index: int, tried: Tried, *, given_up: bool = Fal
     return _note(render, index, (what, words), tried.links, {"failures": failures}) or []
 
 
-def wait_after(failures: int) -> float:
-    """Seconds until the next try."""
-    base = FIRST_WAIT * conf.DEFAULT_POLL_SECONDS
-    return back_off(failures, base=base, longest=conf.MAX_POLL_SECONDS)
-
-
 def _note(
     render: RenderJob,
     index: int,
@@ -101,9 +101,9 @@ def _note(
     links: Sequence[str],
     facts: dict[str, Any],
 ) -> list[Step] | None:
-    """Keep what became of this artifact; the next one, or the finish, follows.
+    """Record this artifact's outcome; returns the step of the next artifact, or of the finish.
 
-    None where somebody stored it first, and goes on.
+    None if another worker stored it first, and continues.
     """
     artifacts = render.artifacts
     artifacts[index] |= facts

@@ -1,8 +1,8 @@
-"""What a read of a job's status means: wait and read again, or the end. Decides, writes nothing.
+"""What an answer about a job's status means, and how it is written down.
 
-Writes down what a read told, where nobody has read since, and says what follows.
-
-One row at a time, or many in one statement where the database can.
+An answer means one of two things: poll again later, or the job has ended. It is written down only
+if no other reader has recorded one since this read began. `record` writes one row; `record_many`
+writes many in one statement where the database can.
 """
 
 import logging
@@ -28,8 +28,13 @@ from renders.sume.timing import back_off, clamp
 from renders.telemetry import log_context, metrics
 from renders.transitions import PollUpdate
 
-# What Sume, or nobody, answered.
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+# Sume's answer, or the error that came instead of one.
 Answer = JobStatus | SumeError
+# Connection errors: retrying row by row would not help.
+DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class KeepPolling:
     failed_reads: int = 0
     not_found_since: datetime | None = None
     answered: bool = True
-    """Whoever asked for a read at once before it has had it."""
+    """This read answers the requests to check now that were made before it began."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,91 @@ class Ended:
     cost: int | None = None
 
 
+@dataclass(frozen=True)
+class Next:
+    """What follows a read: the next one in `wait` seconds; None: this reader must not continue."""
+
+    wait: float | None = None
+    steps: list[Step] = field(default_factory=list)
+    ended: bool = False
+    """True if the job ended. False and no `wait`: another reader won and continues."""
+
+
+def record(render: RenderJob, answer: Answer) -> Next:
+    """Write down one answer for the render as it was before the read."""
+    now = timezone.now()
+    meaning = learn(render, answer, now)
+    _count(answer, meaning)
+    _log_failed_read(render, answer, meaning)
+    if isinstance(meaning, KeepPolling):
+        return _keep_polling(render, meaning, now)
+    following = _end(render, meaning, now)
+    if not following.ended:
+        return following
+    steps = [*following.steps, *claims.next_in_line(render.workspace)]
+    return replace(following, steps=steps)
+
+
+def record_many(
+    answers: Sequence[tuple[RenderJob, Answer]], heard_at: Sequence[datetime] = ()
+) -> list[Next | None]:
+    """Write down many answers, as `record` does; what follows is in the order of the answers.
+
+    The waits that Sume asks for begin at `heard_at`, or now. None for an answer that cannot be
+    written down: it does not hold up the others. Raises what the database raises when it is away.
+    """
+    now = timezone.now()
+
+    def learn_from(render: RenderJob, answer: Answer, at: datetime) -> KeepPolling | Ended:
+        meaning = learn(render, answer, at)
+        _count(answer, meaning)
+        if isinstance(meaning, Ended):
+            return meaning
+        return replace(meaning, wait=max(0.0, meaning.wait - (now - at).total_seconds()))
+
+    meanings = [
+        _apart(render, learn_from, render, answer, at)
+        for (render, answer), at in zip(answers, heard_at or [now] * len(answers), strict=True)
+    ]
+    learned = list(zip(answers, meanings, strict=True))
+    updates = [
+        _update_of(render, meaning, now)
+        for (render, _), meaning in learned
+        if isinstance(meaning, KeepPolling)
+    ]
+    won = _record_together(updates, now)
+
+    def what_follows(render: RenderJob, answer: Answer, meaning: KeepPolling | Ended) -> Next:
+        _log_failed_read(render, answer, meaning)
+        if isinstance(meaning, Ended):
+            return _end(render, meaning, now)
+        if render.pk in won:
+            return _after(render, meaning, meaning.wait)
+        return _keep_polling(render, meaning, now)
+
+    following = [
+        None if meaning is None else _apart(render, what_follows, render, answer, meaning)
+        for (render, answer), meaning in learned
+    ]
+    # One step for each workspace, however many slots are free now: each claim starts the next.
+    started: set[str] = set()
+    for (render, _), after in zip(reversed(answers), reversed(following), strict=True):
+        if after and after.ended and render.workspace not in started:
+            started.add(render.workspace)
+            after.steps.extend(claims.next_in_line(render.workspace))
+    return following
+
+
 def learn(render: RenderJob, answer: Answer, now: datetime) -> KeepPolling | Ended:
-    """What this answer means for the render as it was before the read."""
+    """What this answer means for the render as it was before the read. Writes nothing."""
     if isinstance(answer, SumeError):
-        return _failed(render, answer, now)
+        return _learn_from_error(render, answer, now)
     if answer.ending and (answer.ending != Status.COMPLETED or answer.result_ready):
         return _ended(answer.ending, answer)
-    # Rarely where an event will tell. If one has told, it is here before the reads know it.
-    awaits = render.by_webhook and not (render.asked_at or answer.ending)
-    account = workspaces.find(render.workspace) if awaits else None
+    # Poll rarely while a webhook is due. Once it came, poll normally: it can precede the API's own
+    # status.
+    awaits_webhook = render.by_webhook and not (render.asked_at or answer.ending)
+    account = workspaces.find(render.workspace) if awaits_webhook else None
     wait = clamp(
         answer.next_poll_after,
         default=conf.DEFAULT_POLL_SECONDS,
@@ -73,7 +154,15 @@ def learn(render: RenderJob, answer: Answer, now: datetime) -> KeepPolling | End
     return KeepPolling(wait, answer.sume_status)
 
 
-def _failed(render: RenderJob, error: SumeError, now: datetime) -> KeepPolling | Ended:
+def cancel_if_asked(render: RenderJob) -> list[Step]:
+    """The step that asks Sume to cancel, if a person asked for that and Sume has not answered."""
+    # If no POST may be sent now, no message is sent either: the next read looks again.
+    if not render.cancel_requested_at or render.cancel_answered_at:
+        return []
+    return [Step("cancel", render.pk)] if claims.cancels_left(render.workspace) else []
+
+
+def _learn_from_error(render: RenderJob, error: SumeError, now: datetime) -> KeepPolling | Ended:
     missing = isinstance(error, NotFound)
     # Other failures in between prove nothing: only a successful read resets the grace.
     since = render.not_found_since or (now if missing else None)
@@ -101,7 +190,7 @@ def _ended(ending: Status, answer: JobStatus) -> Ended:
         answer.sume_status,
         code="" if completed else answer.fault.code,
         message="" if completed else answer.fault.message,
-        # Sume refunds what failed or was canceled, unless it says that it has taken the money.
+        # Sume refunds failed and canceled jobs, unless it says that it has captured the money.
         cost=answer.cost_usd_micros if completed or answer.captured else 0,
     )
 
@@ -114,103 +203,19 @@ def _shortest_wait(render: RenderJob, now: datetime) -> float:
     return conf.MIN_POLL_SECONDS
 
 
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
-# Then no row can be written, whatever is in it.
-DATABASE_AWAY = (OperationalError, InterfaceError)
-
-
-@dataclass(frozen=True)
-class Next:
-    """What follows a read: the next one in `wait` seconds, None if this reader shall not go on."""
-
-    wait: float | None = None
-    steps: list[Step] = field(default_factory=list)
-    ended: bool = False
-    """Nobody shall go on; without a wait and an end, somebody else has read, and goes on."""
-
-
-def record(render: RenderJob, answer: Answer) -> Next:
-    """Write down one answer for the render as it was before the read."""
-    now = timezone.now()
-    learned = learn(render, answer, now)
-    _count(answer, learned)
-    _complain(render, answer, learned)
-    if isinstance(learned, Ended):
-        told = _end(render, learned, now)
-        return (
-            replace(told, steps=[*told.steps, *claims.next_in_line(render.workspace)])
-            if told.ended
-            else told
-        )
-    return _go_on(render, learned, now)
-
-
-def record_many(
-    answers: Sequence[tuple[RenderJob, Answer]], heard_at: Sequence[datetime] = ()
-) -> list[Next | None]:
-    """As `record`, for many; what follows is in the order of the answers.
-
-    The waits that Sume asks for begin at `heard_at`, or now. None for one that cannot be written
-    down: it does not hold up the others. Raises what the database raises when it is away.
-    """
-    now = timezone.now()
-
-    def learn_from(render: RenderJob, answer: Answer, at: datetime) -> KeepPolling | Ended:
-        told = learn(render, answer, at)
-        _count(answer, told)
-        if isinstance(told, Ended):
-            return told
-        return replace(told, wait=max(0.0, told.wait - (now - at).total_seconds()))
-
-    learned = [
-        _apart(render, learn_from, render, answer, at)
-        for (render, answer), at in zip(answers, heard_at or [now] * len(answers), strict=True)
-    ]
-    told_of = list(zip(answers, learned, strict=True))
-    won = _record_going(
-        [
-            _heard(render, told, now)
-            for (render, _), told in told_of
-            if isinstance(told, KeepPolling)
-        ],
-        now,
-    )
-
-    def what_follows(render: RenderJob, answer: Answer, told: KeepPolling | Ended) -> Next:
-        _complain(render, answer, told)
-        if isinstance(told, Ended):
-            return _end(render, told, now)
-        if render.pk in won:
-            return _after(render, told, told.wait)
-        return _go_on(render, told, now)
-
-    following = [
-        None if told is None else _apart(render, what_follows, render, answer, told)
-        for (render, answer), told in told_of
-    ]
-    # However many places are free now: each claim starts the next of its workspace.
-    begun: set[str] = set()
-    for (render, _), one in zip(reversed(answers), reversed(following), strict=True):
-        if one and one.ended and render.workspace not in begun:
-            begun.add(render.workspace)
-            one.steps.extend(claims.next_in_line(render.workspace))
-    return following
-
-
-def _record_going(going: list[PollUpdate], now: datetime) -> set[UUID]:
-    """Those that were written down together; none, where one of them cannot be."""
+def _record_together(updates: list[PollUpdate], now: datetime) -> set[UUID]:
+    """Ids of the renders that were written in one statement; empty if one of them cannot be."""
     try:
-        return transitions.record_reads(going, now)
+        return transitions.record_reads(updates, now)
     except DATABASE_AWAY:
         raise
     except Exception:
-        logger.exception("Writing down %d reads failed; each by itself now.", len(going))
+        logger.exception("Writing down %d reads failed; each by itself now.", len(updates))
         return set()
 
 
 def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
-    """What `act` returns; None, and a line in the log, where it fails for this render."""
+    """What `act` returns; None, and a line in the log, if it fails for this render."""
     with log_context.about(render=render.pk, job=render.sume_job_id):
         try:
             return act(*args)
@@ -221,79 +226,74 @@ def _apart(render: RenderJob, act: Callable[..., T], *args: Any) -> T | None:
             return None
 
 
-def _go_on(render: RenderJob, told: KeepPolling, now: datetime) -> Next:
-    wait = told.wait
-    won = transitions.record(_heard(render, told, now), now)
-    if not won and told.answered:
-        # Asked for since this read began, unless somebody else has read.
+def _keep_polling(render: RenderJob, meaning: KeepPolling, now: datetime) -> Next:
+    wait = meaning.wait
+    won = transitions.record(_update_of(render, meaning, now), now)
+    if not won and meaning.answered:
+        # Either a check was asked for since this read began, or another reader has won.
         wait = conf.MIN_POLL_SECONDS
-        told = replace(told, wait=wait, answered=False)
-        won = transitions.record(_heard(render, told, now), now)
-    return _after(render, told, wait) if won else _lost()
+        meaning = replace(meaning, wait=wait, answered=False)
+        won = transitions.record(_update_of(render, meaning, now), now)
+    return _after(render, meaning, wait) if won else _lost()
 
 
-def _lost() -> Next:
-    """Somebody else has read meanwhile."""
-    metrics.count("lease_losses", reason="fenced")
-    return Next()
-
-
-def _heard(render: RenderJob, told: KeepPolling, now: datetime) -> PollUpdate:
-    return PollUpdate(
-        render.pk,
-        render.poll_count,
-        render.asked_at,
-        now + timedelta(seconds=told.wait),
-        told.sume_status,
-        told.failed_reads,
-        told.not_found_since,
-        told.answered,
-    )
-
-
-def _after(render: RenderJob, told: KeepPolling, wait: float) -> Next:
-    if told.sume_status != render.sume_status:
-        transitions.log(render.pk, "sume status", told.sume_status)
-    return Next(wait, cancel_if_asked(render))
-
-
-def cancel_if_asked(render: RenderJob) -> list[Step]:
-    """The step that asks Sume to cancel, where a person wants that and has no answer yet."""
-    # Where no POST may be sent now, no message either: the next read looks again.
-    if not render.cancel_requested_at or render.cancel_answered_at:
-        return []
-    return [Step("cancel", render.pk)] if claims.cancels_left(render.workspace) else []
-
-
-def _end(render: RenderJob, told: Ended, now: datetime) -> Next:
+def _end(render: RenderJob, meaning: Ended, now: datetime) -> Next:
     won = transitions.end(
         render.pk,
         render.poll_count,
         now,
-        told.status,
-        sume_status=told.sume_status,
-        code=told.code,
-        message=told.message,
-        cost=told.cost,
+        meaning.status,
+        sume_status=meaning.sume_status,
+        code=meaning.code,
+        message=meaning.message,
+        cost=meaning.cost,
     )
     if not won:
         return _lost()
-    logger.info("Render %s %s.", render.pk, told.status)
-    # Its place at Sume is free for the next in line.
+    logger.info("Render %s %s.", render.pk, meaning.status)
+    # Its slot at Sume is free for the next in line.
     capacity.freed(render.workspace)
     return Next(None, [Step("finish", render.pk)], ended=True)
 
 
-def _count(answer: Answer, told: KeepPolling | Ended) -> None:
+def _lost() -> Next:
+    """Another reader has recorded an answer meanwhile."""
+    metrics.count("lease_losses", reason="fenced")
+    return Next()
+
+
+def _update_of(render: RenderJob, meaning: KeepPolling, now: datetime) -> PollUpdate:
+    return PollUpdate(
+        render.pk,
+        render.poll_count,
+        render.asked_at,
+        now + timedelta(seconds=meaning.wait),
+        meaning.sume_status,
+        meaning.failed_reads,
+        meaning.not_found_since,
+        meaning.answered,
+    )
+
+
+def _after(render: RenderJob, meaning: KeepPolling, wait: float) -> Next:
+    if meaning.sume_status != render.sume_status:
+        transitions.log(render.pk, "sume status", meaning.sume_status)
+    return Next(wait, cancel_if_asked(render))
+
+
+def _count(answer: Answer, meaning: KeepPolling | Ended) -> None:
     if isinstance(answer, SumeError):
         metrics.count("reads", outcome=answer.outcome)
     else:
-        metrics.count("reads", outcome="ended" if isinstance(told, Ended) else "waiting")
+        metrics.count("reads", outcome="ended" if isinstance(meaning, Ended) else "waiting")
 
 
-def _complain(render: RenderJob, answer: Answer, told: KeepPolling | Ended) -> None:
-    if isinstance(answer, SumeError) and isinstance(told, KeepPolling):
+def _log_failed_read(render: RenderJob, answer: Answer, meaning: KeepPolling | Ended) -> None:
+    if isinstance(answer, SumeError) and isinstance(meaning, KeepPolling):
         with log_context.about(sume_request=answer.request_id):
             logger.warning(
-                "Reading render %s failed (%s); again in %.1f s.", render.pk, answer.code, told.wait
+                "Reading render %s failed (%s); again in %.1f s.",
+                render.pk,
+                answer.code,
+                meaning.wait,
             )

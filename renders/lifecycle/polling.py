@@ -1,7 +1,7 @@
 """One hop of a poll chain: lease → GET status → the next hop, or the end.
 
-Redis keeps duplicates from reading; the database keeps them from writing: what a read learned
-is written only where nobody has read since (`poll_count`), and only the winner goes on.
+Redis keeps duplicates from reading, and the database keeps them from writing: an answer is written
+only if no other read has been recorded since (`poll_count`), and only the winner goes on.
 """
 
 import logging
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 def poll(render_id: UUID, token: str | None, sume: Clients, leases: Leases) -> list[Step]:
-    """Read the job's status once, if it is due and nobody else reads it.
+    """Read the job's status once, if it is due and not leased elsewhere; returns the next steps.
 
-    `token` is the lease this hop was handed, None to take a free one, or that of a hop which
-    waits where a read at once is asked for. Returns what follows.
+    `token` is the lease that this hop was handed. With None, it acquires a free lease; if a check
+    was asked for, it may take the lease of a hop that only waits.
     """
     hop = Hop(render_id, leases)
     if not hop.take(token):
@@ -41,18 +41,18 @@ def poll(render_id: UUID, token: str | None, sume: Clients, leases: Leases) -> l
         if token is not None or not RenderJob.objects.asked().filter(pk=render_id).exists():
             return []
         if not hop.overtake():
-            # Somebody reads, perhaps since before it was asked for.
+            # A read is in flight, and may have begun before the check was asked for.
             return [Step("poll", render_id, conf.MIN_POLL_SECONDS)]
     render = RenderJob.objects.filter(pk=render_id).first()
     if render is None or render.status != Status.SUBMITTED:
         hop.release()
-        # A finish that met this lease has left: here it is again.
-        return [Step("finish", render_id)] if render and hop.leased and _to_finish(render) else []
+        # A finish gave way to this lease: repeat it.
+        return [Step("finish", render_id)] if render and hop.leased and _finish_due(render) else []
     log_context.note(job=render.sume_job_id)
     early = (render.next_poll_at - timezone.now()).total_seconds() if render.next_poll_at else 0
     if early > 0:
-        # Not asked for yet. This hop holds the lease now, so it carries the chain on. One
-        # without a lease leaves that to the hop that named the time.
+        # Not due yet. This hop holds the lease now, so it carries the chain on. A hop without a
+        # lease leaves that to the hop that set the time.
         return [hop.hand_on(early)] if hop.leased or early <= conf.MIN_POLL_SECONDS else []
     answer: Answer
     try:
@@ -69,7 +69,7 @@ def poll(render_id: UUID, token: str | None, sume: Clients, leases: Leases) -> l
 
 
 class Hop:
-    """The lease of one hop. Redis away: the hop goes on without one, and says so."""
+    """The lease of one hop. If Redis is unreachable, the hop goes on without one and logs it."""
 
     def __init__(self, render_id: UUID, leases: Leases) -> None:
         self._render_id = render_id
@@ -79,17 +79,17 @@ class Hop:
 
     @property
     def leased(self) -> bool:
-        """Whether Redis keeps others from reading."""
+        """True if Redis keeps other hops from reading."""
         return self._token is not None
 
     def take(self, token: str | None) -> bool:
-        """Whether this hop may read."""
+        """True if this hop may read."""
         if token is None:
             return self._get(lambda life: self._leases.acquire(self._name, life))
         return self._get(lambda life: self._leases.swap(self._name, token, life))
 
     def overtake(self) -> bool:
-        """Whether this hop may read in place of one that waits, whose token is spent then."""
+        """True if this hop may read in place of a waiting one, whose token is then spent."""
         return self._get(lambda life: self._leases.overtake(self._name, life))
 
     def _get(self, lease: Callable[[float], str | None]) -> bool:
@@ -113,7 +113,7 @@ class Hop:
         return Step("poll", self._render_id, wait, token)
 
     def release(self) -> None:
-        """Give the lease back; it runs out by itself otherwise."""
+        """Give the lease back; if that fails, it expires by itself."""
         if self._token is not None:
             try:
                 self._leases.release(self._name, self._token)
@@ -129,16 +129,16 @@ class Hop:
         )
 
 
-def _to_finish(render: RenderJob) -> bool:
+def _finish_due(render: RenderJob) -> bool:
     due = render.next_poll_at
     return bool(render.is_terminal and not render.handled_at and due and due <= timezone.now())
 
 
 def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
-    """Reads pause for all: this chain goes on afterwards, at a moment of its own."""
+    """Continue this chain after a pause of all reads, at a random moment to spread the load."""
     assert render.next_poll_at is not None  # noqa: S101 (a constraint says so)
     now = timezone.now()
-    # Without an end it waits for the settings: there is no hurry.
+    # A pause without an end lasts until the settings change: there is no hurry.
     pause = (closed.until - now).total_seconds() if closed.until else conf.MAX_POLL_SECONDS
     wait = clamp(
         max(0.0, pause) + random.uniform(0.5, 1) * conf.DEFAULT_POLL_SECONDS,  # noqa: S311
@@ -155,7 +155,7 @@ def _postponed(render: RenderJob, hop: Hop, closed: Closed) -> list[Step]:
 
 
 def _go_on(hop: Hop, wait: float | None, steps: list[Step]) -> list[Step]:
-    """Hand the lease on; without a wait, give it back: it has ended, or another chain goes on."""
+    """Hand the lease on. Without a wait, release it: the job ended, or another chain goes on."""
     if wait is None:
         hop.release()
         return steps

@@ -1,4 +1,4 @@
-"""What follows for a render: said by the rules, carried out by whoever schedules."""
+"""The next step of a render: chosen by `lifecycle`, carried out by a scheduler."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from uuid import UUID
 class Step:
     """Take this step for this render in `after` seconds.
 
-    `token` is the lease that a poll is handed; None means that it takes the lease itself.
+    `token` is the lease that a poll is handed; None: the poll acquires one itself.
     """
 
     do: Literal["submit", "poll", "media", "finish", "cancel"]

@@ -1,7 +1,7 @@
-"""Send one render to Sume: claim → POST → outcome.
+"""Sends one render to Sume: claim → POST → outcome.
 
-The claim is one statement and the POST runs outside any transaction. Whatever the outcome, the
-row goes on: to `submitted`, to `failed`, or back to `pending` for the same key and body later.
+The claim is one statement, and the POST runs outside any transaction. Every outcome moves the row
+on: to `submitted`, to `failed`, or back to `pending` for another try with the same key and body.
 """
 
 import logging
@@ -40,30 +40,30 @@ from renders.telemetry import log_context, metrics
 
 logger = logging.getLogger(__name__)
 
-# Waits of one render after a submit without a clear answer, in seconds.
+# Back-off of one render after a submit with an unknown outcome: first and longest wait.
 BACK_OFF_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 120.0
-# A message that waits for longer could be delivered twice.
+# A message delayed for longer could be delivered twice.
 LONGEST_MESSAGE_SECONDS = 900.0
 
 
 def submit(render_id: UUID, sume: Clients) -> list[Step]:
-    """Send this render, or whoever's turn it is; returns what follows."""
+    """Send this render, or the first in line of its workspace; returns the next steps."""
     begun = begin(render_id)
     return [*begun.steps, *send(begun, sume)]
 
 
 def begin(render_id: UUID) -> Claim:
-    """Claim what is to be sent; its steps are to be taken at once, then it is to be sent."""
+    """Claim the renders to send. Take the claim's steps at once, then pass it to `send`."""
     if transitions.cancel_unsent(render_id, timezone.now(), asked=True):
-        # Canceled since, and Sume holds nothing.
-        claim = claims.claim(render_id)  # the message says as well that somebody's turn has come
+        # Canceled meanwhile, and Sume holds no job. The message still serves the line.
+        claim = claims.claim(render_id)
         return replace(claim, steps=[Step("finish", render_id), *claim.steps])
     return claims.claim(render_id)
 
 
 def send(claim: Claim, sume: Clients) -> list[Step]:
-    """Send what was claimed, with the key of its workspace; returns what follows."""
+    """Send the claimed renders with the key of their workspace; returns the next steps."""
     steps: list[Step] = []
     for pk in claim.renders:
         with log_context.about(render=pk):
@@ -82,7 +82,7 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
         render = frozen(pk, claim.at)
         client = _client_for(render, claim, sume) if render else None
     except UnknownWorkspace:
-        return _unsent(pk, claim)  # taken out of the settings just now
+        return _unsent(pk, claim)  # its workspace was just removed from the settings
     except bodies.BadField as error:
         return [*_unsendable(pk, claim, error), *claims.next_in_line(workspace)]
     if render is None or client is None:
@@ -102,25 +102,25 @@ def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     metrics.count("submits", workspace=workspace, outcome=outcome)
     with transaction.atomic():
         gate.lock(workspace, RequestType.WRITES)
-        theirs = RenderJob.objects.filter(workspace=workspace, status=Status.SUBMITTING)
-        capacity.accepted(workspace, accepted.queue_capacity_remaining, theirs.count())
+        submitting = RenderJob.objects.filter(workspace=workspace, status=Status.SUBMITTING)
+        capacity.accepted(workspace, accepted.queue_capacity_remaining, submitting.count())
     if claim.probe:
         gate.passed(workspace, RequestType.WRITES)
     return [*steps, *(claims.next_in_line(workspace) if claim.last else [])]
 
 
 def _client_for(render: RenderJob, claim: Claim, sume: Clients) -> SumeClient:
-    """The client with the render's own key; what the claim counted must be of its account, too."""
+    """The client with the render's own key. The claim must have counted in the same account."""
     if render.workspace != claim.workspace:
         raise AssertionError(f"Render {render.pk} was claimed for {claim.workspace}.")
     return sume(render.workspace)
 
 
 def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
-    """The claimed row with its request fixed: what was once sent is what is sent again.
+    """The claimed row with its request frozen, so that a resend has the same body.
 
-    None if the claim was lost: the sweep took it back, and the next claimer sends it. Raises
-    `BadField` if the row, stored by an older release, cannot be sent.
+    None if the claim was lost: the sweep took the row back, and the next claim sends it. Raises
+    `BadField` if an older release stored the row and its request is not valid.
     """
     render = RenderJob.objects.get(pk=render_id)
     if not render.request_body:
@@ -134,7 +134,7 @@ def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
             render_id,
             claimed_at,
             bodies.SHAPES[Kind(render.kind)].path,
-            # The same request has the same bytes, in a restored database as well.
+            # The same request has the same bytes, even in a restored database.
             canonical(fields),
             by_webhook=by_webhook,
         )
@@ -158,7 +158,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
         "next_poll_at": now + timedelta(seconds=delay),
     }
     won = transitions.record_submitted(render.pk, now, **facts)
-    if not won and not _known_after_all(render, now, facts):
+    if not won and not _resolve_unknown(render, now, facts):
         _unclaimed(render.pk, accepted.job_id)
         return []
     logger.info("Render %s submitted as Sume job %s.", render.pk, accepted.job_id)
@@ -169,7 +169,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
     steps: list[Step] = []
     events = WebhookEvent.objects.about(render.workspace, accepted.job_id)
     if render.by_webhook and events.exists():
-        _, steps = read_now.ask([render.pk])  # its event was faster than the answer
+        _, steps = read_now.ask([render.pk])  # the webhook came before this answer
     steps = steps or [Step("poll", render.pk, delay)]
     if render.cancel_requested_at:
         steps.append(Step("cancel", render.pk))
@@ -181,11 +181,11 @@ def _webhook_wait(render: RenderJob) -> float:
     return account.webhook_poll_seconds if account else 0.0
 
 
-def _known_after_all(render: RenderJob, now: datetime, facts: dict[str, Any]) -> bool:
-    """Accept a late answer for a row that had failed with an unknown outcome; True if it did."""
+def _resolve_unknown(render: RenderJob, now: datetime, facts: dict[str, Any]) -> bool:
+    """Accept a late answer for a row that failed with an unknown outcome; True if accepted."""
     with transaction.atomic():
-        gate.lock(render.workspace, RequestType.WRITES)  # nobody adds up what is spent meanwhile
-        # The lock is that of a retry, which would have a key of its own.
+        gate.lock(render.workspace, RequestType.WRITES)  # no claim sums up the budget meanwhile
+        # A retry, which has a key of its own, takes the same lock.
         RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk).first()
         unknown = RenderJob.objects.resendable().filter(pk=render.pk).exists()
         return (
@@ -196,7 +196,10 @@ def _known_after_all(render: RenderJob, now: datetime, facts: dict[str, Any]) ->
 
 
 def _unclaimed(render_id: UUID, job_id: str) -> None:
-    """The answer came after another worker's. Same key, same job: nothing is owed."""
+    """Log an answer that no row can take.
+
+    If another worker's answer came first, nothing is wrong: the same key means the same job.
+    """
     if not RenderJob.objects.filter(pk=render_id, sume_job_id=job_id).exists():
         logger.error("Render %s has ended, yet Sume holds job %s for it.", render_id, job_id)
         transitions.log(render_id, "late answer", f"Sume holds job {job_id} for it.")
@@ -206,7 +209,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     now = timezone.now()
     if isinstance(error, Paused | BackOff):
         until = gate.pause(claim.workspace, RequestType.WRITES, error)
-        # A moment after the others, so that one that is always refused stops nobody else.
+        # Slightly later than the others, so that a render that is always refused blocks no other.
         wait = (until - now).total_seconds() + back_off(render.submit_attempts, base=1, longest=60)
     elif isinstance(error, OutcomeUnknown):
         wait = back_off(render.submit_attempts, base=BACK_OFF_SECONDS, longest=LONGEST_WAIT_SECONDS)
@@ -216,7 +219,7 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
     else:
         return _rejected(render, claim, error)
     logger.warning("Render %s put back for %.1f s: %s.", render.pk, wait, error.code)
-    # Whatever a server says that fails in the middle: it may have taken the job before.
+    # A server that failed while it answered may have accepted the job before.
     unknown = isinstance(error, OutcomeUnknown) or error.status >= 500
     won = transitions.release(
         render.pk,
@@ -227,20 +230,20 @@ def _refused(render: RenderJob, claim: Claim, error: SumeError) -> list[Step]:
         unknown_at=now if unknown else None,
     )
     if won and transitions.cancel_unsent(render.pk, now, asked=True):
-        return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds nothing
-    # Later than that, the message that waits for the end of the pause comes first.
+        return [Step("finish", render.pk)]  # canceled meanwhile, and Sume holds no job
+    # For longer waits, the message scheduled for the end of the pause comes first.
     return [Step("submit", render.pk, min(wait, LONGEST_MESSAGE_SECONDS))] if won else []
 
 
 def _unsent(pk: UUID, claim: Claim) -> list[Step]:
-    """Put back one that the gate closed before: nothing was sent."""
+    """Put back a claimed render that the gate closed on: nothing was sent."""
     message = "The gate closed before it was sent."
     transitions.release(pk, claim.at, not_before=timezone.now(), code="not_sent", message=message)
     return []
 
 
 def _unsendable(pk: UUID, claim: Claim, error: bodies.BadField) -> list[Step]:
-    """End one that was stored when its kind was asked for otherwise: Sume would refuse it."""
+    """End a render that an older release stored with a request that Sume would refuse."""
     words = (
         "An earlier release stored this render, but its request is not valid for its kind: "
         f"{error.field}: {error} It was not sent, and nothing was billed. Make a new render with "

@@ -1,4 +1,4 @@
-"""The repair: finds what stopped moving, at every arrow, and says how to put it back."""
+"""The periodic repair: finds renders that stopped at any step, and returns what resumes them."""
 
 import logging
 from datetime import datetime, timedelta
@@ -17,9 +17,9 @@ from renders.states import RequestType
 from renders.telemetry import metrics
 
 logger = logging.getLogger(__name__)
-# The lease runs out this many seconds before the sweep looks, by whichever clock.
+# Leases expire this many seconds before the sweep looks, to allow for clock differences.
 SLACK_SECONDS = 1.0
-# How what the log tells is counted.
+# The metric label of each repair in the log.
 REPAIRS = {
     "taken from dead workers": "reaped",
     "canceled": "canceled",
@@ -31,16 +31,16 @@ REPAIRS = {
 
 
 def sweep() -> list[Step]:
-    """Return the steps for what stopped: reaped, unsent, unpolled and unfinished renders.
+    """Return the steps for stopped renders: reaped, unsent, unpolled and unfinished ones.
 
     A render is put back at most once in the time that a healthy step may take, so that a long
-    queue is not made longer. However many wait to be sent, one message starts all of a workspace.
+    queue does not grow. One message starts all waiting renders of a workspace.
     """
     now = timezone.now()
     batch = conf.SWEEP_BATCH
     grace = conf.grace_seconds + SLACK_SECONDS
     before = now - timedelta(seconds=grace)
-    # In no order: PostgreSQL might look through the newest of all for a few that waited long.
+    # Unordered: for an order, PostgreSQL might scan all rows by age to find the few old ones.
     renders = RenderJob.objects.order_by()
 
     reaped = [
@@ -55,7 +55,7 @@ def sweep() -> list[Step]:
     ]
     for workspace in workspaces.names():
         if gate.try_new_key(workspace):
-            transitions.recall(workspace)  # what was refused waits for the end of that pause
+            transitions.recall(workspace)  # refused renders had to wait for the end of that pause
     given_up: list[UUID] = []
     unsent: list[UUID] = []
     for workspace in renders.waiting().their_workspaces():
@@ -66,9 +66,9 @@ def sweep() -> list[Step]:
         ]
         if not claims.closed(workspace, now):
             returned = over_budget.take_back(workspace, now)
-            ours = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
+            own = renders.filter(pk__in=reaped, workspace=workspace) if reaped else renders.none()
             line = claims.line(workspace, now)
-            unsent += line.waiting_since(before).pks(1) or ours.pks(1) or line.pks(min(1, returned))
+            unsent += line.waiting_since(before).pks(1) or own.pks(1) or line.pks(min(1, returned))
     unpolled = _unpolled(renders, now, grace).not_swept_since(before).pks(batch)
     unfinished = (
         renders.unhandled_late(now, grace)
@@ -76,11 +76,11 @@ def sweep() -> list[Step]:
         .not_swept_since(before)
         .pks(batch)
     )
-    # No message lives as long as these wait, so all of them are found here.
+    # These wait longer than any message lives, so the sweep finds them all.
     unstored = _unstored(renders, now).not_swept_since(before).pks(batch)
     transitions.mark_swept([*unpolled, *unfinished, *unstored], now)
 
-    found = {
+    repairs = {
         "taken from dead workers": reaped,
         "canceled": canceled,
         "given up": given_up,
@@ -89,13 +89,13 @@ def sweep() -> list[Step]:
         "to finish": unfinished,
     }
     metrics.count("sweeps")
-    for what, pks in found.items():
+    for what, pks in repairs.items():
         if pks:
             metrics.count("repairs", len(pks), repair=REPAIRS[what])
-    if any(found.values()):
+    if any(repairs.values()):
         logger.warning(
             "Sweep puts back %s.",
-            ", ".join(f"{len(pks)} {what}" for what, pks in found.items() if pks),
+            ", ".join(f"{len(pks)} {what}" for what, pks in repairs.items() if pks),
         )
     return [
         *(Step("submit", pk) for pk in unsent),
@@ -106,29 +106,29 @@ def sweep() -> list[Step]:
 
 
 def _unstored(renders: RenderQuerySet, now: datetime) -> RenderQuerySet:
-    # The backlog of the scheduler `database` finds them first.
+    # With the scheduler `database`, `schedulers.runner.find` finds them first.
     if not conf.SAVE_MEDIA or conf.SCHEDULER == "database":
         return renders.none()
-    return renders.media_due(now, _read_now(now))
+    return renders.media_due(now, _readable(now))
 
 
-def _read_now(now: datetime) -> list[str]:
+def _readable(now: datetime) -> list[str]:
     """The workspaces whose reads are not paused."""
     return [name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)]
 
 
 def _unpolled(renders: RenderQuerySet, now: datetime, grace: float) -> RenderQuerySet:
     late = renders.late(now, grace)
-    # The scheduler `database` reads what the table says is due; in a pause nobody reads.
+    # The scheduler `database` finds due reads in the table. During a pause, no job is read.
     if conf.SCHEDULER == "database":
         return late.none()
-    return late.filter(workspace__in=_read_now(now))
+    return late.filter(workspace__in=_readable(now))
 
 
 def _expired(renders: RenderQuerySet, workspace: str, now: datetime) -> RenderQuerySet:
-    """What was not sent in time. Not what waits for the settings: nothing fails for them."""
+    """Renders that were not sent in time; none if the workspace is missing from the settings."""
     submit_deadline.note(workspace, now)
-    theirs = renders.filter(workspace=workspace)
+    waiting = renders.filter(workspace=workspace)
     if workspaces.missing(workspace):
-        return theirs.none()
-    return submit_deadline.expired(theirs, gate.row_of(workspace, RequestType.WRITES), now)
+        return waiting.none()
+    return submit_deadline.expired(waiting, gate.row_of(workspace, RequestType.WRITES), now)

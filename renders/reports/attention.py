@@ -1,4 +1,4 @@
-"""What a person should look into, and why: one definition for the list, its filter and figures."""
+"""Which renders need a person's attention, and why: one definition for list, filter and figures."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,33 +14,35 @@ from renders.states import OUTCOME_UNKNOWN, OVER_BUDGET, TERMINAL, Status
 
 UNHANDLED_MINUTES = 15
 FAILED_READS = 3
-# What nothing but a person can end stops asking for one after this.
+# Problems that only a person can solve are shown for this long.
 LATELY_DAYS = 7
 
 
 class Reason(models.TextChoices):
-    """Why a render needs attention; of several, the first counts."""
+    """Why a render needs attention. If several reasons apply, the first one counts."""
 
     OVERDUE = "overdue", "Overdue at Sume"
     """Sume should have ended it long ago."""
     UNSURE = "unsure", "Outcome unknown"
-    """It was sent and no clear answer came: Sume may hold a job for it."""
+    """It was sent, and the outcome is unknown: Sume may hold a job for it."""
     UNREAD = "unread", "Reads keep failing"
-    """The last reads of its status failed, one after the other."""
+    """Its last status polls failed, several in a row."""
     UNHANDLED = "unhandled", "Ended, not handled"
-    """Its result or a receiver of the signals fails again and again."""
+    """Fetching its result, or a receiver of its signals, fails repeatedly."""
     UNSTORED = "unstored", "Picture or clip not stored"
-    """Only Sume's link is left, and that runs out."""
+    """Only Sume's link is left, which expires."""
     WAITING = "waiting", "Waits after an error"
-    """Sume did not take it the last time; it is sent again."""
+    """Sume did not accept it the last time; it is sent again."""
 
 
 def needing(renders: RenderQuerySet, why: Reason | None = None) -> RenderQuerySet:
-    """Those of the renders that need attention, for this reason or for any."""
-    known = _conditions(timezone.now())
-    # Each by an index of its own, which one long condition could not use.
-    found = [RenderJob.objects.filter(known[name]) for name in ([why] if why else known)]
-    pks = [some.order_by().values("pk") for some in found]
+    """The renders that need attention, for this reason or for any."""
+    conditions = _conditions(timezone.now())
+    # One query for each reason, so that each uses its own index: a long OR could not.
+    matches = [
+        RenderJob.objects.filter(conditions[name]) for name in ([why] if why else conditions)
+    ]
+    pks = [rows.order_by().values("pk") for rows in matches]
     return renders.filter(pk__in=pks[0].union(*pks[1:]) if pks[1:] else pks[0])
 
 
@@ -50,7 +52,7 @@ def reason(render: RenderJob) -> str:
 
 
 def with_reason(renders: models.QuerySet[Any]) -> models.QuerySet[Any]:
-    """The same renders; each with its `attention`, empty where it needs none."""
+    """The same renders, each with its reason as `attention`; empty if it needs none."""
     cases = [When(wanted, then=Value(name)) for name, wanted in _conditions(timezone.now()).items()]
     return renders.annotate(
         attention=Case(*cases, default=Value(""), output_field=models.CharField())
@@ -69,7 +71,7 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
     )
     events = RenderEvent.objects.filter(at__gt=lately).order_by()
     stored = RenderEvent.objects.filter(what="media stored", render=OuterRef("render"))
-    # Each of these by an index of its own.
+    # Separate queries, so that each uses its own index.
     linked = events.filter(~Exists(stored), what="media not stored").values("render")
     lost = events.filter(~Exists(stored), what="media lost").values("render")
     trying = RenderJob.objects.late_media() if conf.SAVE_MEDIA else RenderJob.objects.none()
@@ -78,7 +80,7 @@ def _conditions(now: datetime) -> dict[Reason, Q]:
         Reason.OVERDUE: late if hours else Q(pk__in=[]),
         Reason.UNSURE: Q(status=Status.PENDING, outcome_unknown_at__isnull=False) | unclear,
         Reason.UNREAD: Q(status=Status.SUBMITTED, failed_reads__gte=FAILED_READS),
-        # All unhandled ones have a next step; without that, PostgreSQL takes them for many.
+        # Every unhandled render has `next_poll_at`; without it, PostgreSQL expects too many rows.
         Reason.UNHANDLED: Q(
             status__in=TERMINAL,
             handled_at__isnull=True,

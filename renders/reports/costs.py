@@ -1,4 +1,4 @@
-"""What renders cost, by whom and what and when: exact sums of what Sume bills."""
+"""Costs by user, workspace, kind, model and date: exact sums of what Sume bills."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ COUNTS = ("renders", "completed", "failed", "canceled", "unknown")
 
 @dataclass(frozen=True)
 class CostLine:
-    """One group. `cost` in millionths of a US dollar, of those whose cost is known."""
+    """The sums of one group. `cost` is in millionths of a US dollar, where it is known."""
 
     group: tuple[str, ...]
     renders: int
@@ -29,12 +29,12 @@ class CostLine:
     failed: int
     canceled: int
     unknown: int
-    """Sume told no cost, or it is not known whether Sume has made them."""
+    """Renders without a cost from Sume, or with an unknown outcome."""
     cost: int
 
 
 def ended(since: datetime | None = None, until: datetime | None = None) -> RenderQuerySet:
-    """What ended from `since` on, and before `until`: a render is billed when it ends."""
+    """Renders that ended from `since` on and before `until`: a render is billed when it ends."""
     renders = RenderJob.objects.filter(status__in=TERMINAL)
     if since:
         renders = renders.filter(finished_at__gte=since)
@@ -42,9 +42,9 @@ def ended(since: datetime | None = None, until: datetime | None = None) -> Rende
 
 
 def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[CostLine]:
-    """One for each group, in the order of the groups; days and months are the current time zone's.
+    """One line for each group, sorted by group; days and months are in the current time zone.
 
-    Failed and canceled ones cost what Sume has not refunded.
+    Failed and canceled renders cost what Sume has not refunded.
     """
     groups: dict[str, Any] = {
         "user": F(f"created_by__{get_user_model().USERNAME_FIELD}"),
@@ -63,26 +63,26 @@ def lines(renders: RenderQuerySet, by: Sequence[str]) -> list[CostLine]:
         "cost": Sum("cost_usd_micros"),
     }
     named = {f"sum_{name}": figure for name, figure in figures.items()}
-    found = counted.annotate(**named) if by else [renders.order_by().aggregate(**named)]
+    rows = counted.annotate(**named) if by else [renders.order_by().aggregate(**named)]
     made = [
         CostLine(
             tuple(_shown(name, row[f"group_{name}"]) for name in by),
             **{name: int(row[f"sum_{name}"] or 0) for name in figures},
         )
-        for row in found
+        for row in rows
     ]
     return sorted(made, key=lambda line: line.group)
 
 
 def total(found: Iterable[CostLine]) -> CostLine:
-    """All of them together."""
+    """The sum of these lines."""
     found = list(found)
     sums = {name: sum(getattr(line, name) for line in found) for name in (*COUNTS, "cost")}
     return CostLine((), **sums)
 
 
 def running() -> int:
-    """Renders that Sume holds now, or may: what they cost is known when they end."""
+    """Number of renders that Sume holds, or may hold: their cost is known when they end."""
     return RenderJob.objects.in_flight().count() + RenderJob.objects.unsure().count()
 
 

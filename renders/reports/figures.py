@@ -1,7 +1,7 @@
-"""How it stands, in figures for machines: what waits and runs, since when, and the limits.
+"""The current state as figures for machines: waiting and running renders, their ages, the limits.
 
-Each statement is answered by an index that holds what waits or runs, never by all rows; how many
-have ended is counted once in a while.
+Each statement uses an index of waiting or running rows and never scans the table. Ended renders are
+counted from time to time.
 """
 
 import logging
@@ -26,9 +26,9 @@ from renders.states import TERMINAL, Status
 
 logger = logging.getLogger(__name__)
 
-# A database that takes longer does not answer, as far as a monitor is concerned.
+# A database that takes longer counts as down.
 LONGEST_SECONDS = 5.0
-# To count all that have ended may not take longer; then it is left out for a while.
+# Longest time to count the ended renders; if it takes longer, the count is left out for a while.
 COUNT_SECONDS = 1.0
 CACHE_SECONDS, REST_SECONDS = 60, 600
 CACHE_KEY = "renders:ended"
@@ -41,46 +41,46 @@ STATES = ("pending", "over_budget", "held", "submitting", "submitted", "unhandle
 
 @dataclass(frozen=True)
 class Standing:
-    """What the database tells now. Ages in seconds, 0 where there is nothing of that sort."""
+    """The state of the database now. Ages are in seconds, 0 if there are no such renders."""
 
     jobs: dict[tuple[str, str, str], int]
-    """By workspace, state (of `STATES`) and kind; those with none are missing."""
+    """By workspace, state (of `STATES`) and kind; counts of 0 are missing."""
     ages: dict[tuple[str, str], float]
-    """By workspace, of the oldest that is pending, submitting, due to be read, unhandled."""
+    """By workspace and state: the age of the oldest such render."""
     failing_reads: dict[str, int]
-    """By workspace; those with none are missing."""
+    """By workspace; counts of 0 are missing."""
     ended: dict[str, int] | None
-    """By status; None where counting takes too long."""
+    """By status; None if counting takes too long."""
     accounts: dict[str, tuple[list[GateStanding], Figures]]
-    """Both gates of each workspace, and what counts against its limits."""
+    """By workspace: both gates, and what counts against its limits."""
     media_waiting: dict[str, int] = field(default_factory=dict)
-    """By workspace: handled, and media wait for a late try; those with none are missing."""
+    """By workspace: handled renders whose media wait for a late try; counts of 0 are missing."""
     at: datetime = field(default_factory=timezone.now)
 
 
 def standing_in_time() -> Standing:
-    """As `standing`; raises `OperationalError` too where the database says nothing at all.
+    """As `standing`, but raises `OperationalError` if the server does not answer at all.
 
-    Its own limit ends what takes it long. A server that is gone without a word, or stopped, is
-    waited for by a thread.
+    The database's own time-out ends long statements. For a server that is stopped or silently gone,
+    a thread does the waiting.
     """
     if connection.vendor != "postgresql" or connection.in_atomic_block:
-        return standing()  # a file; or somebody's transaction, which no other thread sees
+        return standing()  # SQLite; or an open transaction, which no other thread sees
     return within(LONGEST_SECONDS + 1, standing)
 
 
 def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
-    """What `ask` returns or raises, if it does so in time. One at a time has a thread for it."""
+    """What `ask` returns or raises, if it ends in time. Only one such thread runs at a time."""
     late = OperationalError("The database has not answered in time.")
     if not _asking.acquire(timeout=seconds):
-        raise late  # that of an earlier scrape still waits
+        raise late  # the thread of an earlier scrape still waits
     answers: queue.SimpleQueue[Standing | Exception] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            outages.connection()  # one that a silent server does not hold for ever
+            outages.connection()  # a connection that does not hang if the server is silent
             answers.put(ask())
-        except Exception as error:  # noqa: BLE001 (whoever waits raises it)
+        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
             answers.put(error)
         finally:
             connections.close_all()
@@ -88,7 +88,7 @@ def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
 
     try:
         threading.Thread(target=work, name="scrape", daemon=True).start()
-    except RuntimeError:  # the system allows no more now; a later scrape may have one
+    except RuntimeError:  # the system allows no further thread now
         _asking.release()
         raise OperationalError("No thread was free to ask the database.") from None
     try:
@@ -101,31 +101,39 @@ def within(seconds: float, ask: Callable[[], Standing]) -> Standing:
 
 
 def standing() -> Standing:
-    """Raises what the database raises, also where it takes too long."""
+    """The current state. Raises what the database raises, also if it takes too long."""
     now = timezone.now()
     with _at_most(LONGEST_SECONDS):
-        found = _jobs(now)
+        jobs, ages, failing = _jobs(now)
         accounts = {name: (gates, figures(name)) for name, gates in all_gates().items()}
         waiting = _media_waiting()
-        return Standing(*found, media_waiting=waiting, ended=_ended(), accounts=accounts, at=now)
+        return Standing(
+            jobs,
+            ages,
+            failing,
+            media_waiting=waiting,
+            ended=_ended(),
+            accounts=accounts,
+            at=now,
+        )
 
 
 def _jobs(
     now: datetime,
 ) -> tuple[dict[tuple[str, str, str], int], dict[tuple[str, str], float], dict[str, int]]:
     renders = RenderJob.objects
-    found: dict[tuple[str, str, str], int] = {}
+    jobs: dict[tuple[str, str, str], int] = {}
     ages: dict[tuple[str, str], float] = {}
 
     def look(state: str, rows: Any, oldest: str, **more: Any) -> list[dict[str, Any]]:
         by_kind = rows.order_by().values("workspace", "kind")
-        told = list(by_kind.annotate(number=Count("pk"), first=Min(oldest), **more))
-        for row in told:
-            found[row["workspace"], state, row["kind"]] = row["number"]
+        counts = list(by_kind.annotate(number=Count("pk"), first=Min(oldest), **more))
+        for row in counts:
+            jobs[row["workspace"], state, row["kind"]] = row["number"]
             age = (now - row["first"]).total_seconds() if row["first"] else 0.0
             place = row["workspace"], state
             ages[place] = max(0.0, age, ages.get(place, 0.0))
-        return told
+        return counts
 
     look("pending", renders.in_line(), "created_at")
     look("over_budget", renders.over_budget(), "created_at")
@@ -141,7 +149,7 @@ def _jobs(
     failing: dict[str, int] = {}
     for row in submitted:
         failing[row["workspace"]] = failing.get(row["workspace"], 0) + row["failing"]
-    return found, ages, failing
+    return jobs, ages, failing
 
 
 def _media_waiting() -> dict[str, int]:
@@ -158,20 +166,20 @@ def _ended() -> dict[str, int] | None:
         raise
     except Exception as error:  # noqa: BLE001 (each cache has its own)
         logger.warning("The cache does not answer (%s).", type(error).__name__)
-        return None  # without it, all would be counted again and again
+        return None  # without the cache, each scrape would count all of them
 
 
 def _ended_lately() -> dict[str, int] | None:
-    known = cache.get(CACHE_KEY)
-    if known is not None:
-        return known or None
+    cached = cache.get(CACHE_KEY)
+    if cached is not None:
+        return cached or None
     try:
         with _at_most(COUNT_SECONDS):
-            told = _count_ended()
+            counts = _count_ended()
     except DatabaseError:
         cache.set(CACHE_KEY, {}, REST_SECONDS)
         return None
-    ended = {str(status): told.get(status, 0) for status in TERMINAL}
+    ended = {str(status): counts.get(status, 0) for status in TERMINAL}
     cache.set(CACHE_KEY, ended, CACHE_SECONDS)
     return ended
 
@@ -183,7 +191,7 @@ def _count_ended() -> dict[str, int]:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """No statement meanwhile takes longer (PostgreSQL; SQLite answers, or has no file)."""
+    """Limit each statement to this time, on PostgreSQL. SQLite is a local file: no limit."""
     with transaction.atomic():
         if connection.vendor != "postgresql":
             yield
@@ -193,4 +201,4 @@ def _at_most(seconds: float) -> Iterator[None]:
             before = cursor.fetchone()[0]
             cursor.execute(LIMIT, [f"{seconds:g}s"])
             yield
-            cursor.execute(LIMIT, [before])  # for whoever goes on in this transaction
+            cursor.execute(LIMIT, [before])  # for the rest of this transaction

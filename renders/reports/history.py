@@ -1,4 +1,4 @@
-"""How it went: renders, times and cost by hour and day, in the current time zone."""
+"""Past renders, times and costs by hour and day, in the current time zone."""
 
 import math
 from collections import defaultdict
@@ -19,19 +19,19 @@ CHUNK = 5_000
 
 @dataclass(frozen=True)
 class Hour:
-    """What ended in one hour. Times are seconds of those completed, None where there are none."""
+    """The renders that ended in one hour. Times are in seconds; None if none completed."""
 
     start: datetime
-    """By the wall clock, without a zone: where clocks are put back, one hour stands for two."""
+    """Wall-clock time, without a zone: when clocks are put back, two hours become one."""
     ended: dict[str, int]
     waited: tuple[float, float] | None
-    """From being made until Sume took it: median and 95th percentile."""
+    """From its creation until Sume accepted it: median and 95th percentile."""
     took: tuple[float, float] | None
-    """From there to its end."""
+    """From then to its end: median and 95th percentile."""
 
 
 def hours(renders: RenderQuerySet, number: int, now: datetime) -> list[Hour]:
-    """The last `number` hours, this one included, also those in which nothing ended."""
+    """The last `number` hours including this one, also hours in which no render ended."""
     this = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
     since = now - (timezone.localtime(now) - this) - (number - 1) * HOUR
     ended = renders.filter(finished_at__gte=since, finished_at__lte=now).order_by()
@@ -41,7 +41,7 @@ def hours(renders: RenderQuerySet, number: int, now: datetime) -> list[Hour]:
     for row in by_hour.annotate(number=Count("*")):
         counts[_wall_clock(row["hour"])][row["status"]] += row["number"]
 
-    # Percentiles are no aggregate that every database has.
+    # Not every database can aggregate percentiles.
     waits: dict[datetime, list[float]] = defaultdict(list)
     times: dict[datetime, list[float]] = defaultdict(list)
     completed = ended.filter(status=Status.COMPLETED)
@@ -59,7 +59,7 @@ def hours(renders: RenderQuerySet, number: int, now: datetime) -> list[Hour]:
 
 
 def costs(renders: RenderQuerySet, days: int, now: datetime) -> list[tuple[date, int]]:
-    """Cost by the day on which it ended, in millionths of a dollar; the last `days`."""
+    """Cost of each of the last `days`, in millionths of a dollar, by the day a render ended."""
     today = timezone.localdate(now)
     wanted = [today - timedelta(days=ago) for ago in range(days - 1, -1, -1)]
     since = timezone.make_aware(datetime.combine(wanted[0], datetime.min.time()))
@@ -70,7 +70,7 @@ def costs(renders: RenderQuerySet, days: int, now: datetime) -> list[tuple[date,
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The nearest rank: the smallest of the sorted values that so many percent do not exceed."""
+    """The nearest-rank percentile of sorted values: `percent` of them do not exceed it."""
     return values[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 

@@ -1,4 +1,4 @@
-"""How far a render is: its place in the line, its time against the usual one."""
+"""The progress of a render: its place in the line, and its time against the usual time."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,7 +12,7 @@ from renders.models import RenderJob
 from renders.reports import standing
 from renders.states import Status
 
-# From fewer than these, nothing is usual.
+# A usual time needs at least `FEWEST` renders, and is taken from the latest `SAMPLE`.
 FEWEST, SAMPLE = 3, 100
 MOST_BEFORE = 1_000
 CACHE_SECONDS = 60
@@ -20,24 +20,24 @@ CACHE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known. `before` is how many are sent first, None where that is not known."""
+    """A render's progress. `before` counts the renders sent before it; None if that is unknown."""
 
     elapsed: timedelta
     usual: timedelta | None = None
     before: int | None = None
     paused: bool = False
-    """Nothing is sent now, this one neither."""
+    """True if no render is sent now."""
     spent: bool = False
-    """For the month's budget is spent."""
+    """True if that is because the month's budget is spent."""
 
     @property
     def is_late(self) -> bool:
-        """Longer than usual: a bar would lie."""
+        """True if it takes longer than usual: then a progress bar would mislead."""
         return self.usual is not None and self.elapsed > self.usual
 
 
 def progress_of(render: RenderJob) -> Progress | None:
-    """How far it is; None once it has ended."""
+    """The progress of a render; None once it has ended."""
     now = timezone.now()
     if render.is_terminal:
         return None
@@ -52,11 +52,11 @@ def progress_of(render: RenderJob) -> Progress | None:
 
 
 def usual_span(kind: str) -> timedelta | None:
-    """The median time that Sume took of late for this kind, whoever asked."""
+    """The median time that Sume recently took for this kind, for all users; None if unknown."""
     key = f"renders:usual:{kind}"
-    known: float | None = cache.get(key)
-    if known is None:
+    usual: float | None = cache.get(key)
+    if usual is None:
         spans = RenderJob.objects.latest_spans(kind, SAMPLE)
-        known = median(span.total_seconds() for span in spans) if len(spans) >= FEWEST else 0.0
-        cache.set(key, known, CACHE_SECONDS)
-    return timedelta(seconds=known) if known else None
+        usual = median(span.total_seconds() for span in spans) if len(spans) >= FEWEST else 0.0
+        cache.set(key, usual, CACHE_SECONDS)
+    return timedelta(seconds=usual) if usual else None

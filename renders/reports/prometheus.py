@@ -1,4 +1,4 @@
-"""All figures in Prometheus's words: how it stands now, and the counts of all processes."""
+"""All figures in Prometheus's format: the current state, and the counts of all processes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -25,33 +25,33 @@ from renders.telemetry.metrics import (
 
 Values = Sequence[str]
 
-# Of each workspace: None where there is no such limit, or nobody knows.
+# For each workspace; None if there is no such limit, or the value is unknown.
 FIGURES: tuple[tuple[str, str, Callable[[Figures], float | None]], ...] = (
-    ("jobs_overdue", "Jobs that Sume should have ended long ago.", lambda told: told.overdue),
-    ("in_flight", "Renders that have a place at Sume.", lambda told: told.in_flight),
-    ("in_flight_limit", "Most that may have one.", lambda told: told.max_in_flight),
-    ("writes_last_minute", "POSTs to Sume in the last 60 seconds.", lambda told: told.writes),
-    ("writes_limit", "Most that may be.", lambda told: told.writes_per_minute),
+    ("jobs_overdue", "Jobs that Sume should have ended long ago.", lambda now: now.overdue),
+    ("in_flight", "Renders that have a place at Sume.", lambda now: now.in_flight),
+    ("in_flight_limit", "Most that may have one.", lambda now: now.max_in_flight),
+    ("writes_last_minute", "POSTs to Sume in the last 60 seconds.", lambda now: now.writes),
+    ("writes_limit", "Most that may be.", lambda now: now.writes_per_minute),
     (
         "sume_queue_capacity",
         "Places left in Sume's queue, as last told.",
-        lambda told: told.capacity,
+        lambda now: now.capacity,
     ),
     (
         "spent_usd",
         "What this month has cost, with what is under way, where there is a budget.",
-        lambda told: None if told.spent is None else told.spent / MILLIONTHS,
+        lambda now: None if now.spent is None else now.spent / MILLIONTHS,
     ),
-    ("budget_usd", "The month's budget.", lambda told: told.budget / MILLIONTHS or None),
+    ("budget_usd", "The month's budget.", lambda now: now.budget / MILLIONTHS or None),
 )
 
 
 def text(
     standing: Standing, totals: Mapping[str, int] | None, accept: str = ""
 ) -> tuple[bytes, str]:
-    """The page for a scraper that accepts this, and its content type.
+    """The metrics page in a format that the scraper accepts, and its content type.
 
-    Without totals (their store is away) the counts are left out, so that none seems to fall.
+    Without totals (their store is down) the counts are left out, so that no counter seems to drop.
     """
     registry = CollectorRegistry()
     registry.register(_Figures([*gauges(standing, totals is not None), *counts(totals)]))
@@ -59,16 +59,8 @@ def text(
     return encode(registry), content_type
 
 
-class _Figures(Collector):
-    def __init__(self, metrics: list[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
-
-
 def gauges(standing: Standing, store: bool) -> Iterator[Metric]:
-    """What is so just now."""
+    """The current state, as gauges; `store` is whether the store of the counts answered."""
     info = gauge("info", "How this app is run.", scheduler=conf.SCHEDULER, plan=conf.PLAN)
     yield info
     yield gauge("up", "1: the database has answered.", 1)
@@ -90,17 +82,53 @@ def gauges(standing: Standing, store: bool) -> Iterator[Metric]:
         ("oldest_due_read_seconds", "submitted", "How late the read is that is due longest."),
         ("oldest_unhandled_seconds", "unhandled", "How long ago the oldest unhandled one ended."),
     ):
-        ages = {one: standing.ages.get((one, state), 0.0) for one in standing.accounts}
+        ages = {key: standing.ages.get((key, state), 0.0) for key in standing.accounts}
         yield _of_each(name, words, ages)
-    failing = {one: standing.failing_reads.get(one, 0) for one in standing.accounts}
+    failing = {key: standing.failing_reads.get(key, 0) for key in standing.accounts}
     yield _of_each("jobs_failing_reads", "Jobs of which several reads in a row failed.", failing)
-    waiting = {one: standing.media_waiting.get(one, 0) for one in standing.accounts}
+    waiting = {key: standing.media_waiting.get(key, 0) for key in standing.accounts}
     words = "Completed renders whose pictures or clips wait for a late try to store them."
     yield _of_each("media_waiting", words, waiting)
     yield from _gates(standing)
     for name, words, take in FIGURES:
-        told = {one: take(figures) for one, (_, figures) in standing.accounts.items()}
-        yield _of_each(name, words, told)
+        values = {key: take(figures) for key, (_, figures) in standing.accounts.items()}
+        yield _of_each(name, words, values)
+
+
+def counts(totals: Mapping[str, int] | None) -> Iterator[Metric]:
+    """The counts since the store was last empty; 0 for events that never happened."""
+    if totals is None:
+        return
+    for name, meter in COUNTERS.items():
+        counter = CounterMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
+        for values in _cells(name, meter, totals):
+            counter.add_metric(values, totals.get(key_of(name, values), 0) / meter.scale)
+        yield counter
+    for name, meter in HISTOGRAMS.items():
+        histogram = HistogramMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
+        for values in _cells(name, meter, totals):
+            buckets, under = [], 0
+            for index, bound in enumerate([*map(float, meter.buckets), float("inf")]):
+                under += totals.get(key_of(name, [*values, str(index)]), 0)
+                buckets.append(("+Inf" if bound == float("inf") else str(bound), under))
+            total = totals.get(key_of(name, [*values, SUM]), 0) / MILLIONTHS
+            histogram.add_metric(values, buckets, total)
+        yield histogram
+
+
+def gauge(name: str, words: str, value: float = 1, **labels: str) -> Metric:
+    """A gauge with one value."""
+    family = _family(name, words, list(labels))
+    family.add_metric(list(labels.values()), value)
+    return family
+
+
+class _Figures(Collector):
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
 
 
 def _gates(standing: Standing) -> Iterator[Metric]:
@@ -122,29 +150,8 @@ def _left(gate: GateStanding, standing: Standing) -> float:
     return (gate.until - standing.at).total_seconds() if gate.until else float("inf")
 
 
-def counts(totals: Mapping[str, int] | None) -> Iterator[Metric]:
-    """What has happened since the store was empty; what never happened, is 0."""
-    if totals is None:
-        return
-    for name, meter in COUNTERS.items():
-        counter = CounterMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
-        for values in _cells(name, meter, totals):
-            counter.add_metric(values, totals.get(key_of(name, values), 0) / meter.scale)
-        yield counter
-    for name, meter in HISTOGRAMS.items():
-        histogram = HistogramMetricFamily(f"renders_{name}", meter.help, labels=list(meter.known()))
-        for values in _cells(name, meter, totals):
-            buckets, under = [], 0
-            for index, bound in enumerate([*map(float, meter.buckets), float("inf")]):
-                under += totals.get(key_of(name, [*values, str(index)]), 0)
-                buckets.append(("+Inf" if bound == float("inf") else str(bound), under))
-            total = totals.get(key_of(name, [*values, SUM]), 0) / MILLIONTHS
-            histogram.add_metric(values, buckets, total)
-        yield histogram
-
-
 def _cells(name: str, meter: Meter, totals: Mapping[str, int]) -> list[list[str]]:
-    """All that are expected, and those with `other` that are there."""
+    """All expected label values, and those with `other` that occur in the totals."""
     cells = [list(values) for values in meter.cells()]
     for key in totals:
         own, *values = key.split("|")
@@ -156,18 +163,11 @@ def _cells(name: str, meter: Meter, totals: Mapping[str, int]) -> list[list[str]
 
 
 def _of_each(name: str, words: str, values: Mapping[str, float | None]) -> Metric:
-    """A gauge of one value for each workspace that has one."""
+    """A gauge with one value for each workspace that has one."""
     family = _family(name, words, ["workspace"])
     for workspace, value in values.items():
         if value is not None:
             family.add_metric([workspace], value)
-    return family
-
-
-def gauge(name: str, words: str, value: float = 1, **labels: str) -> Metric:
-    """A gauge of one value."""
-    family = _family(name, words, list(labels))
-    family.add_metric(list(labels.values()), value)
     return family
 
 

@@ -1,4 +1,4 @@
-"""Compare Sume's list of jobs with the rows: jobs that no row names, jobs that Sume does not know.
+"""Compares Sume's list of jobs with the rows: jobs that no row names, jobs unknown to Sume.
 
 Reads both sides and changes neither. Sume's paging is not documented, so the list is read once.
 """
@@ -62,12 +62,12 @@ class Comparison:
     unsent: int
     """Renders that are pending or being sent."""
     unsure: int
-    """Those of them for which Sume may hold a job: a submit ended without a clear answer."""
+    """Those of them that Sume may hold: the outcome of a submit is unknown."""
     unknown: int
-    """Renders that failed with an unknown outcome: they can be sent again with their keys."""
+    """Renders that failed with an unknown outcome: they can be resent with their keys."""
 
     def is_whole(self, check: "Check") -> bool:
-        """True if nothing of the compared time was left out: neither by Sume nor by our limits."""
+        """True if neither Sume nor a limit left out a part of the compared time."""
         listed_all = self.reaches_back or not (self.cut or check.known)
         return listed_all and not (self.unchecked or check.refused)
 
@@ -98,8 +98,8 @@ def compare(workspace: str, sume: Clients, *, limit: int, hours: float, checks: 
     unlisted = [part.exclude(sume_job_id__in=list(jobs)) for part in accepted(rows, since, now)]
     to_check: list[AcceptedRender] = []
     for part in unlisted:
-        found = part.values_list("pk", "sume_job_id", "kind", "status")
-        to_check += [AcceptedRender(*row) for row in found[: checks - len(to_check)]]
+        values = part.values_list("pk", "sume_job_id", "kind", "status")
+        to_check += [AcceptedRender(*row) for row in values[: checks - len(to_check)]]
     missing = sum(part.count() for part in unlisted)  # other processes may delete meanwhile
     ends_at = _end_of(listed)
     sending = rows.filter(status=Status.SUBMITTING).count()
@@ -123,7 +123,7 @@ def check(
     renders: Sequence[AcceptedRender],
     told: Callable[[int], None] = lambda more: None,
 ) -> Check:
-    """Ask Sume for the job of each of these renders. `told` is called after each one.
+    """Ask Sume for the job of each of these renders; `told` is called after each answer.
 
     Raises `SumeError` if Sume does not answer; no answer is ever taken for an unknown job.
     """
@@ -140,6 +140,20 @@ def check(
     return Check(unknown, known=len(renders) - len(unknown) - refused, refused=refused)
 
 
+def rows_of(job_ids: Sequence[str]) -> RenderQuerySet:
+    """The rows that name one of these jobs, in any workspace."""
+    # Without the second condition, PostgreSQL does not use the partial index for long lists.
+    return RenderJob.objects.filter(sume_job_id__in=job_ids).exclude(sume_job_id="").order_by()
+
+
+def accepted(rows: RenderQuerySet, since: datetime, until: datetime) -> Iterator[RenderQuerySet]:
+    """The renders that Sume accepted in this time: running ones, then ended ones, newest first."""
+    rows = rows.filter(submitted_at__gte=since, submitted_at__lt=until).exclude(sume_job_id="")
+    yield rows.filter(status=Status.SUBMITTED).order_by("-submitted_at")
+    # A render ends after it was submitted, and `finished_at` has an index.
+    yield rows.filter(status__in=TERMINAL, finished_at__gte=since).order_by("-finished_at")
+
+
 def _read(workspace: str, ask: Callable[[], T]) -> T:
     """Send one read, after a wait if the read limit of this second is used up."""
     end = time.monotonic() + PATIENCE_SECONDS
@@ -153,36 +167,23 @@ def _read(workspace: str, ask: Callable[[], T]) -> T:
             time.sleep(min(max(left, STEP_SECONDS), PATIENCE_SECONDS))
 
 
-def rows_of(job_ids: Sequence[str]) -> RenderQuerySet:
-    """The rows that name one of these jobs, in any workspace."""
-    # Without the second condition, PostgreSQL does not use the partial index for long lists.
-    return RenderJob.objects.filter(sume_job_id__in=job_ids).exclude(sume_job_id="").order_by()
-
-
 def _named(job_ids: Sequence[str]) -> set[str]:
-    """Those of these job ids that a row names."""
+    """The job ids that a row names."""
     named: set[str] = set()
     for start in range(0, len(job_ids), BATCH):
         named.update(rows_of(job_ids[start : start + BATCH]).values_list("sume_job_id", flat=True))
     return named
 
 
-def accepted(rows: RenderQuerySet, since: datetime, until: datetime) -> Iterator[RenderQuerySet]:
-    """What Sume accepted in this time: running renders, then ended ones, the newest first."""
-    rows = rows.filter(submitted_at__gte=since, submitted_at__lt=until).exclude(sume_job_id="")
-    yield rows.filter(status=Status.SUBMITTED).order_by("-submitted_at")
-    # Ended after it was submitted: by the time of the end, there is an index.
-    yield rows.filter(status__in=TERMINAL, finished_at__gte=since).order_by("-finished_at")
-
-
 def _end_of(jobs: Sequence[ListedJob]) -> datetime | None:
-    """When the last job of a list was created; None unless the newest is first and all times are
-    readable.
+    """When the last job of a list was created.
+
+    None unless all times are readable and the newest comes first.
     """
     times = [_moment(job.created_at) for job in jobs]
-    known = [one for one in times if one is not None]
-    in_order = all(one >= other for one, other in pairwise(known))
-    return known[-1] if known and len(known) == len(times) and in_order else None
+    readable = [moment for moment in times if moment is not None]
+    in_order = all(newer >= older for newer, older in pairwise(readable))
+    return readable[-1] if readable and len(readable) == len(times) and in_order else None
 
 
 def _moment(text: str) -> datetime | None:

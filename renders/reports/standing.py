@@ -1,4 +1,4 @@
-"""How it stands, in figures for people: the gates, the minute, the line."""
+"""The current state as figures for people: the gates, the limits, the line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from renders.states import RequestType, Status
 
 @dataclass(frozen=True)
 class GateStanding:
-    """Whether one sort of requests may be sent now, and if not: why, until when."""
+    """Whether one type of request may be sent now; if not, why and until when."""
 
     sort: RequestType
     closed: bool = False
     trying: bool = False
-    """Open for one request at a time, after a refusal of the key or the account."""
+    """Open for one request at a time, after Sume refused the key or the account."""
     code: str = ""
     reason: str = ""
     until: datetime | None = None
@@ -33,7 +33,7 @@ class GateStanding:
 
 @dataclass(frozen=True)
 class Figures:
-    """What counts against the limits now. A limit is None where there is none."""
+    """What counts against the limits now. A limit is None if there is none."""
 
     waiting: int
     """In line to be sent."""
@@ -45,61 +45,92 @@ class Figures:
     capacity_at: datetime | None
     overdue: int
     spent: int | None = None
-    """This month, in millionths of a dollar; None where there is no budget."""
+    """This month, in millionths of a dollar; None without a budget."""
     budget: int = 0
     user_budget: int = 0
-    """What each user may spend; 0 where there is no such budget."""
+    """What each user may spend; 0 without such a budget."""
     over_budget: int = 0
-    """Renders that wait until a budget has room for them."""
+    """Renders that wait until they fit into a budget."""
 
     @property
     def left(self) -> int:
-        """What is left of the month's budget: at least 0."""
+        """The rest of the month's budget: at least 0."""
         return max(0, self.budget - (self.spent or 0))
 
     @property
     def is_low(self) -> bool:
-        """Whether most of the month's budget is spent."""
+        """True if most of the month's budget is spent."""
         return self.spent is not None and spending.is_low(self.left, self.budget)
 
 
 def all_gates() -> dict[str, list[GateStanding]]:
-    """Both gates of each workspace that is configured, and of others in which something waits or
-    runs still; as the database tells.
+    """Both gates of each workspace, by the database.
+
+    Workspaces that are no longer configured are included while renders wait or run in them.
     """
     rows = {row.key: row for row in Gate.objects.all()}
-    known = workspaces.names()
-    gone = {row.workspace for row in rows.values()}.difference(known)
-    names = [*known, *(name for name in sorted(gone) if _is_open(name))]
+    configured = workspaces.names()
+    gone = {row.workspace for row in rows.values()}.difference(configured)
+    names = [*configured, *(name for name in sorted(gone) if _is_open(name))]
     return {name: _both(name, rows) for name in names}
 
 
 def all_workspaces() -> list[str]:
-    """Their names, the default one first."""
+    """The names of all workspaces, the default one first."""
     return list(all_gates())
 
 
 def gates(workspace: str) -> list[GateStanding]:
-    """Both gates of a workspace, as the database tells."""
+    """Both gates of a workspace, by the database."""
     keys = [key_of(workspace, sort) for sort in RequestType]
     return _both(workspace, {row.key: row for row in Gate.objects.filter(pk__in=keys)})
 
 
+def why_paused(workspace: str) -> Closed | None:
+    """Why no render is sent to Sume now, by the database: no page waits for Redis."""
+    row = gate.row_of(workspace, RequestType.WRITES)
+    return _shut(workspace, RequestType.WRITES, row, timezone.now())
+
+
+def figures(workspace: str) -> Figures:
+    """The limits of a workspace, and how much of them is used."""
+    now = timezone.now()
+    limits, row = workspaces.find(workspace), gate.row_of(workspace, RequestType.WRITES)
+    renders = RenderJob.objects.filter(workspace=workspace)
+    most = limits.writes_per_minute if limits else 0
+    minute = RenderEvent.objects.writes_around(now, 60, workspace)
+    return Figures(
+        waiting=renders.in_line().count(),
+        in_flight=in_flight(workspace, now),
+        max_in_flight=limits.max_in_flight if limits else None,
+        writes=minute[:most].count(),
+        writes_per_minute=most,
+        capacity=row.capacity if row else None,
+        capacity_at=row.capacity_at if row else None,
+        overdue=overdue(renders).count(),
+        spent=spending.about_spent(limits, now) if limits and limits.budget_usd_micros else None,
+        budget=limits.budget_usd_micros if limits else 0,
+        user_budget=limits.user_budget_usd_micros if limits else 0,
+        over_budget=renders.over_budget().count(),
+    )
+
+
+def overdue(renders: RenderQuerySet) -> RenderQuerySet:
+    """The renders that Sume should have ended long ago."""
+    hours = conf.OVERDUE_HOURS
+    late = renders.overdue(timezone.now() - timedelta(hours=hours))
+    return late if hours else late.none()
+
+
 def _both(workspace: str, rows: Mapping[str, Gate]) -> list[GateStanding]:
     now = timezone.now()
-    known = [(sort, rows.get(key_of(workspace, sort))) for sort in RequestType]
-    return [_standing(workspace, sort, row, now) for sort, row in known]
+    sorts = [(sort, rows.get(key_of(workspace, sort))) for sort in RequestType]
+    return [_standing(workspace, sort, row, now) for sort, row in sorts]
 
 
 def _is_open(workspace: str) -> bool:
-    theirs = RenderJob.objects.filter(workspace=workspace)
-    return theirs.waiting().exists() or theirs.filter(status=Status.SUBMITTED).exists()
-
-
-def why_paused(workspace: str) -> Closed | None:
-    """Why nothing is sent to Sume now, as the database tells: no page waits for Redis."""
-    row = gate.row_of(workspace, RequestType.WRITES)
-    return _shut(workspace, RequestType.WRITES, row, timezone.now())
+    renders = RenderJob.objects.filter(workspace=workspace)
+    return renders.waiting().exists() or renders.filter(status=Status.SUBMITTED).exists()
 
 
 def _shut(workspace: str, sort: RequestType, row: Gate | None, now: datetime) -> Closed | None:
@@ -124,33 +155,3 @@ def _standing(workspace: str, sort: RequestType, row: Gate | None, now: datetime
         refusals=row.refusals if row else 0,
         held=bool(row and row.held_at),
     )
-
-
-def figures(workspace: str) -> Figures:
-    """What the limits of a workspace are, and how much of them is used."""
-    now = timezone.now()
-    limits, row = workspaces.find(workspace), gate.row_of(workspace, RequestType.WRITES)
-    theirs = RenderJob.objects.filter(workspace=workspace)
-    most = limits.writes_per_minute if limits else 0
-    minute = RenderEvent.objects.writes_around(now, 60, workspace)
-    return Figures(
-        waiting=theirs.in_line().count(),
-        in_flight=in_flight(workspace, now),
-        max_in_flight=limits.max_in_flight if limits else None,
-        writes=minute[:most].count(),
-        writes_per_minute=most,
-        capacity=row.capacity if row else None,
-        capacity_at=row.capacity_at if row else None,
-        overdue=overdue(theirs).count(),
-        spent=spending.about_spent(limits, now) if limits and limits.budget_usd_micros else None,
-        budget=limits.budget_usd_micros if limits else 0,
-        user_budget=limits.user_budget_usd_micros if limits else 0,
-        over_budget=theirs.over_budget().count(),
-    )
-
-
-def overdue(renders: RenderQuerySet) -> RenderQuerySet:
-    """Those of the renders that Sume should have ended long ago."""
-    hours = conf.OVERDUE_HOURS
-    late = renders.overdue(timezone.now() - timedelta(hours=hours))
-    return late if hours else late.none()

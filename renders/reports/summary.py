@@ -1,4 +1,4 @@
-"""What stands above the list: how many, how much, and whether the gate is open."""
+"""The summary above the admin's list: counts, costs, and whether the gates are open."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ CACHE_SECONDS = 300
 
 @dataclass(frozen=True)
 class Figure:
-    """One number, and where the renders behind it are."""
+    """One number, with a link to the renders behind it."""
 
     label: str
     value: str
@@ -36,7 +36,7 @@ def starts() -> dict[str, datetime]:
 
 
 def figures(user: Any) -> list[Figure]:
-    """Of the renders that this person may see."""
+    """The figures of the renders that this person may see."""
     renders = RenderJob.objects.visible_to(user)
     since = starts()
     moving = renders.filter(finished_at__isnull=True).aggregate(
@@ -62,6 +62,17 @@ def figures(user: Any) -> list[Figure]:
     ]
 
 
+def gate_in_words() -> tuple[str, bool]:
+    """Whether renders are sent and read now, in words; True if no gate is closed or probing."""
+    states = {name: _in_words(gates) for name, gates in standing.all_gates().items()}
+    if len(states) == 1:
+        return states[DEFAULT]
+    troubled = [
+        f"{name}: {words.lower()}" for name, (words, is_well) in states.items() if not is_well
+    ]
+    return ("; ".join(troubled), False) if troubled else ("Open", True)
+
+
 def _figure(label: str, value: int | str, query: str, *, alarming: bool = False) -> Figure:
     url = f"{reverse('admin:renders_renderjob_changelist')}?{query}"
     shown = f"{value:,}" if isinstance(value, int) else value
@@ -69,7 +80,7 @@ def _figure(label: str, value: int | str, query: str, *, alarming: bool = False)
 
 
 def _before_today(renders: RenderQuerySet, since: dict[str, datetime], whose: Any) -> int:
-    """What this month cost until today, in millionths: many rows, which hardly change any more."""
+    """This month's cost before today, in millionths. Cached: many rows that hardly change."""
     key = f"renders:spent:{whose}:{since['today'].isoformat()}"
     spent: int | None = cache.get(key)
     if spent is None:
@@ -81,17 +92,6 @@ def _before_today(renders: RenderQuerySet, since: dict[str, datetime], whose: An
 
 def _dollars(micros: int) -> str:
     return f"${micros / 1_000_000:,.2f}"
-
-
-def gate_in_words() -> tuple[str, bool]:
-    """Whether renders are sent and read now; and whether that is as it should be."""
-    known = {name: _in_words(gates) for name, gates in standing.all_gates().items()}
-    if len(known) == 1:
-        return known[DEFAULT]
-    troubled = [
-        f"{name}: {words.lower()}" for name, (words, is_well) in known.items() if not is_well
-    ]
-    return ("; ".join(troubled), False) if troubled else ("Open", True)
 
 
 def _in_words(gates: list[GateStanding]) -> tuple[str, bool]:

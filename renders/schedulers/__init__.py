@@ -1,1 +1,1 @@
-"""Who takes the next step, and when: three ways."""
+"""The three schedulers: when the next step of a render runs, and in which process."""

@@ -1,13 +1,13 @@
-"""A Celery consumer that outlives its broker.
+"""A Celery consumer that survives a lost broker and shuts down without delaying polls.
 
 In the settings: `worker_consumer = "renders.schedulers.celery_consumer:Consumer"`.
 
-Celery 5.7.0 leaves the whole worker when Redis goes away while it holds messages that wait for
-their time (as waiting polls do): its clean-up asks a connection that is closed already. The
-messages themselves are safe: the broker delivers them again, or the sweep finds the rows.
+If Redis goes away while a worker holds delayed messages (as scheduled polls are), Celery 5.7.0
+ends the whole worker: its clean-up uses a connection that is closed already. The messages
+themselves are safe: the broker delivers them again, or the sweep finds the rows.
 
-And one that, asked to end, gives back at once what waits for its time. Celery does so when the
-last task has ended: a download of a minute would hold up polls that others could read.
+On shutdown, this consumer returns delayed messages to the broker at once. Celery returns them only
+after the last task: a download of a minute would delay polls that other workers could take.
 """
 
 import logging
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Lost:
-    """Stands for the lost connection: closing what belonged to it may fail in any way."""
+    """Replaces the lost connection. It accepts any error while its resources are closed."""
 
     connection_errors = (Exception,)
     channel_errors = ()
@@ -33,29 +33,29 @@ class Lost:
 
 
 class Consumer(CeleryConsumer):
-    """Reconnects where Celery 5.7.0 would exit; ends without holding anything up."""
+    """Reconnects where Celery 5.7.0 would exit; returns delayed messages at once on shutdown."""
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         try:
             super().on_connection_error_after_connected(exc)
         except AttributeError as error:
-            # By now the old connection is gone; what the clean-up had left to do is a hint.
+            # The old connection is gone, and the messages that were not cleaned up are hints.
             logger.warning("Closing the lost broker connection failed: %s", error)
         self.connection = Lost()
 
     def stop(self) -> None:
         waiting = tuple(scheduled_requests)
-        super().stop()  # nothing is asked for any more
+        super().stop()  # no further messages are fetched
         if waiting and self.connection:
             with ignore_errors(self.connection):
-                _read_last_answer(self.task_consumer)
+                _read_pending_reply(self.task_consumer)
             for request in waiting:
-                # Errors of the connection are logged: then the end of the process gives it back.
+                # Connection errors are logged: then the end of the process returns the message.
                 request.message.reject_log_error(logger, self.connection_errors, requeue=True)
 
 
-def _read_last_answer(consumer: Any) -> None:
-    """Let Redis answer what was asked last, or that answer would be what is given back first."""
+def _read_pending_reply(consumer: Any) -> None:
+    """Read the reply that Redis still owes, or the first returned message would read it instead."""
     channel = consumer and consumer.channel
     if getattr(channel, "_in_poll", None):
         with suppress(Empty):

@@ -1,4 +1,4 @@
-"""Once a day, in a thread beside all else: for `runrenders`, which has no beat."""
+"""Runs a function once a day in a background thread: for `runrenders`, which has no beat."""
 
 import logging
 import threading
@@ -10,12 +10,12 @@ from django.db import close_old_connections
 logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 24 * 3600.0
-# A process that is started anew again and again does not begin with it each time.
+# Wait after the start, so that a process that restarts often does not run it each time.
 FIRST_SECONDS = 600.0
 
 
 class Daily:
-    """While it is entered, `work` is called daily with what tells it to stop."""
+    """A context in which `work` is called daily, with a function that returns True to stop it."""
 
     def __init__(self, work: Callable[[Callable[[], bool]], object]) -> None:
         self._work = work

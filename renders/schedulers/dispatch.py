@@ -1,9 +1,9 @@
-"""Has the next steps of renders taken. Knows when and by whom, not why.
+"""Passes the next steps of renders to the scheduler that is configured.
 
-`SCHEDULER` says by whom: `countdown` sends Celery a message for each step, `sortedset` keeps
-polls in a sorted set in Redis and sends messages for the rest, `database` leaves all of it to
-`runrenders`, which finds it in the table. Whatever is not taken (a broker that is away) is only
-late: the sweep finds it in the database.
+`SCHEDULER` chooses it. `countdown` sends Celery a message for each step. `sortedset` keeps polls in
+a sorted set in Redis and sends messages for all other steps. `database` leaves all steps to
+`runrenders`, which finds them in the table. A step that is lost (for instance because the broker
+is unreachable) is only late: the sweep finds its render in the database.
 """
 
 import logging
@@ -22,12 +22,12 @@ from renders.telemetry import log_context
 
 logger = logging.getLogger(__name__)
 
-# PostgreSQL wakes up whoever listens.
+# The PostgreSQL channel on which `runrenders` listens.
 CHANNEL = "renders"
 
 
 def follow(steps: Iterable[Step]) -> None:
-    """Have these steps taken; stops at the first that the broker does not take."""
+    """Schedule these steps; stops at the first message that the broker does not accept."""
     steps = list(steps)
     if conf.SCHEDULER == "database":
         _notify(steps)
@@ -39,7 +39,7 @@ def follow(steps: Iterable[Step]) -> None:
 
 
 def tick_again(chain: str, after: float = 0.0, token: str | None = None) -> None:
-    """Have a tick follow; without a token, one that begins the chain if none of it lives."""
+    """Schedule a tick. Without a token, it starts the chain, unless that is running already."""
     try:
         task("poll_due").apply_async([chain, *([token] if token else [])], countdown=after or None)
     except (OperationalError, OSError) as error:
@@ -47,7 +47,7 @@ def tick_again(chain: str, after: float = 0.0, token: str | None = None) -> None
 
 
 def task(name: str) -> Any:
-    """One of this app's tasks, by its name: they say what follows through this module."""
+    """One of this app's tasks, by its name: the tasks import this module."""
     return current_app.tasks[f"renders.tasks.{name}"]
 
 
@@ -58,10 +58,10 @@ def task_of(step: Step) -> tuple[Any, list[str]]:
 
 
 def _send(step: Step) -> bool:
-    """Whether the broker took the message."""
-    taking, args = task_of(step)
+    """Send one step as a message; True if the broker accepted it."""
+    celery_task, args = task_of(step)
     try:
-        taking.apply_async(args, countdown=step.after or None)
+        celery_task.apply_async(args, countdown=step.after or None)
     except (OperationalError, OSError) as error:
         with log_context.about(render=step.render_id):
             logger.warning(
@@ -75,7 +75,7 @@ def _send(step: Step) -> bool:
 
 
 def _add(steps: list[Step]) -> None:
-    """Keep these polls in the sorted set, free of the leases of the chains they come from."""
+    """Add these polls to the sorted set, and release the leases that their chains held."""
     if not steps:
         return
     now = time.time()
@@ -91,7 +91,7 @@ def _add(steps: list[Step]) -> None:
 
 
 def _notify(steps: list[Step]) -> None:
-    """Wake up those who wait; nothing is lost without that."""
+    """Wake up waiting `runrenders` processes; without that, they find the steps a little later."""
     if steps and connection.vendor == "postgresql" and not connection.in_atomic_block:
         try:
             with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Keeps the sorted set true to the database, whichever scheduler runs: part of each sweep."""
+"""Keeps the sorted set in line with the database: part of each sweep, for every scheduler."""
 
 import logging
 import time
@@ -18,17 +18,17 @@ from renders.telemetry import metrics
 
 logger = logging.getLogger(__name__)
 
-# What is lost from the set without a trace (a failover to an old copy) comes back after so long.
+# The whole set is restored this often, in case entries were lost (a failover to an old copy).
 WHOLE_SECONDS = 600.0
 CHUNK = 1000
-# One sweep hands so many over to messages: those that are due first.
+# Most polls that one sweep moves to messages: those that are due first.
 MOST_DRAINED = 5000
 
 
 def keep(polls: SortedSet) -> None:
-    """Put back what the set has lost, drop what has ended."""
+    """Add missing renders to the set, remove ended ones, and warn about late reads."""
     now = time.time()
-    # Emptied, or more is missing than the sweep puts back by itself.
+    # Restore if the set is incomplete, or misses more than one sweep puts back.
     submitted = RenderJob.objects.filter(status=Status.SUBMITTED)
     if not polls.is_whole() or len(polls) + conf.SWEEP_BATCH < submitted.count():
         restored = _restore(polls)
@@ -43,10 +43,10 @@ def keep(polls: SortedSet) -> None:
     running = dict(rows.values_list("pk", "workspace"))
     polls.remove(pk for pk in late if pk not in running)
     moment = timezone.now()
-    open_ones = {
+    readable = {
         name for name in workspaces.names() if not gate.closed(name, RequestType.READS, moment)
     }
-    running = {pk: workspace for pk, workspace in running.items() if workspace in open_ones}
+    running = {pk: workspace for pk, workspace in running.items() if workspace in readable}
     if running:
         logger.warning(
             "%d reads are late by more than %g s. Does `pollrenders` or a worker of the queue "
@@ -57,7 +57,7 @@ def keep(polls: SortedSet) -> None:
 
 
 def drain(polls: SortedSet, follow: Callable[[list[Step]], object]) -> None:
-    """The set is not used any more: `follow` has messages carry on what is due soon."""
+    """Move polls that are due soon to messages, by `follow`: the set is no longer used."""
     now = time.time()
     due = polls.due_by(now + 2 * conf.SWEEP_SECONDS, MOST_DRAINED)
     if not due:

@@ -1,4 +1,4 @@
-"""Hear from PostgreSQL that there is something to do; other databases say nothing."""
+"""Listens for PostgreSQL notifications of new work. Other databases send none."""
 
 import logging
 import threading
@@ -11,25 +11,26 @@ from renders.schedulers.dispatch import CHANNEL
 
 logger = logging.getLogger(__name__)
 
+# Wait before a reconnect.
 REST_SECONDS = 5.0
 
 
 class Listener:
-    """Listens in a thread of its own, which ends with the process."""
+    """Listens in its own thread, which ends with the process."""
 
     def __init__(self) -> None:
-        self._heard = threading.Event()
+        self._notified = threading.Event()
 
     def start(self) -> None:
-        """Begin to listen, where the database can tell."""
+        """Start to listen, if the database sends notifications."""
         if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
             threading.Thread(target=self._run, name="listen", daemon=True).start()
 
     def heard(self) -> bool:
-        """Whether somebody has told since this was asked last."""
-        told = self._heard.is_set()
-        self._heard.clear()
-        return told
+        """True if a notification came since the last call."""
+        notified = self._notified.is_set()
+        self._notified.clear()
+        return notified
 
     def _run(self) -> None:
         while True:
@@ -40,8 +41,8 @@ class Listener:
                 with connection.cursor() as cursor:
                     cursor.execute(f"LISTEN {CHANNEL}")
                 for _ in connection.connection.notifies():
-                    self._heard.set()
-            except Exception as error:  # noqa: BLE001 (whatever it is, the table is looked at)
+                    self._notified.set()
+            except Exception as error:  # noqa: BLE001 (after any error, the table is polled)
                 logger.info("Not listening (%s): the table is looked at.", type(error).__name__)
             finally:
                 connection.close()

@@ -1,7 +1,8 @@
-"""Renders whose read is due, each for one reader: from the sorted set, or from the table.
+"""Queues of due reads: the sorted set in Redis, and the table.
 
-A reader takes some, reads them, writes down what they told, and settles: then the queue knows
-when each is due next. What is never settled is due again when the lease is over.
+A queue gives each due render to one reader. The reader takes renders, reads their jobs, records
+the answers and settles: then the queue knows when each is due next. A render that is never settled
+is due again when its lease expires.
 """
 
 import logging
@@ -26,15 +27,16 @@ from renders.telemetry import metrics
 
 logger = logging.getLogger(__name__)
 
-# Others may add what is due earlier: so long that stays unseen.
+# Look again at least this often: another process may add an earlier read.
 SET_IDLE_SECONDS = 0.05
 TABLE_IDLE_SECONDS = 0.25
-# Redis was away: so long the table is asked at once.
+# After Redis was unreachable, use only the table for this long.
 REST_SECONDS = 1.0
-# A lease is over sooner than the set gives its render to the next reader, who needs one.
+# Expire the lease before the sorted set offers the render again, or its next reader could not
+# acquire one.
 SOONER_SECONDS = 0.1
 
-# All that a read and what follows it need of a row.
+# The columns that a read and the steps after it use.
 FIELDS = (
     "workspace",
     "status",
@@ -55,40 +57,40 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class LeasedRender:
-    """One render that this reader may read now, and nobody else."""
+    """One render that only this reader may read now."""
 
     render: RenderJob
     taken_at: datetime | None = None
-    """When it was taken from the table."""
+    """When it was taken from the table; None if it came from the sorted set."""
     lease_ends: float | None = None
-    """Where it stands in the sorted set meanwhile."""
+    """Its score in the sorted set until it is settled; None if it came from the table."""
     token: str | None = None
-    """Of the lease that chains of messages know, too."""
+    """Token of the lease that poll chains of messages respect as well."""
 
 
 class Queue(Protocol):
-    """Where readers find what is due. Times are Unix seconds."""
+    """Where readers get due renders. Times are Unix seconds."""
 
     next_due: float | None
-    """When to look again, as the last `take` told; None: nothing waits."""
+    """When the next render is due, by the last `take`; None: no render waits."""
     idle_seconds: float
-    """Others may add what is due earlier: look again after this time at the latest."""
+    """Look again at least this often: another process may add an earlier read."""
 
     def take(self, limit: int, resting: Collection[str] = ()) -> list[LeasedRender]:
-        """Up to `limit` that are due; as far as it can tell, none of these workspaces."""
+        """Take up to `limit` due renders, if possible none of the workspaces in `resting`."""
 
     def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
-        """These are written down: each is due again in so many seconds, or (None) never."""
+        """Note when these recorded renders are due again: in so many seconds, or (None) never."""
 
     def let_go(self, held: Sequence[LeasedRender]) -> None:
-        """Somebody else has read these, and goes on with them."""
+        """Release these: another reader has recorded an answer, and continues."""
 
     def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
-        """These were not read; they are due again in so many seconds."""
+        """Return these unread; they are due again in this many seconds."""
 
 
 class TableQueue:
-    """The table itself: for a site without Redis, and where Redis is away."""
+    """The table itself: for a site without Redis, and while Redis is unreachable."""
 
     idle_seconds = TABLE_IDLE_SECONDS
 
@@ -108,20 +110,20 @@ class TableQueue:
         return [LeasedRender(row, taken_at=now) for row in rows]
 
     def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
-        """What was written down is on the row."""
+        """Do nothing: the recorded answer has set the next time on the row."""
 
     def let_go(self, held: Sequence[LeasedRender]) -> None:
-        """Whoever has read them has noted it on the row."""
+        """Do nothing: the other reader has set the next time on the row."""
 
     def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
-        """Others may have them at once; the time is for the reader's own rest."""
-        for moment in {one.taken_at for one in held if one.taken_at}:
-            pks = [one.render.pk for one in held if one.taken_at == moment]
+        """Make these due at once: `seconds` is only the pause of this reader."""
+        for moment in {leased.taken_at for leased in held if leased.taken_at}:
+            pks = [leased.render.pk for leased in held if leased.taken_at == moment]
             transitions.give_back(pks, moment)
 
 
 class SetQueue:
-    """The sorted set; while Redis is away, the table."""
+    """The sorted set; while Redis is unreachable, the table."""
 
     def __init__(self, polls: SortedSet, leases: Leases) -> None:
         self.next_due: float | None = None
@@ -140,7 +142,7 @@ class SetQueue:
                 try:
                     return self._lease(taken.ids, taken.lease_ends) if taken.ids else []
                 except (DatabaseError, InterfaceError):
-                    # Taken in vain: due as before.
+                    # These cannot be read now: make them due again, as before.
                     self._polls.settle((pk, taken.lease_ends, now) for pk in taken.ids)
                     raise
             except REDIS_DOWN as error:
@@ -154,30 +156,30 @@ class SetQueue:
         return held
 
     def _lease(self, ids: Sequence[UUID], ends: float) -> list[LeasedRender]:
-        """Those that are to be read now and that no chain of messages reads."""
+        """Lease the renders that are due and that no poll chain of messages is reading."""
         rows = RenderJob.objects.only(*FIELDS).filter(pk__in=ids, status=Status.SUBMITTED)
-        found = {row.pk: row for row in rows}
+        submitted = {row.pk: row for row in rows}
         now = timezone.now()
         read_since = now - timedelta(seconds=conf.grace_seconds)
         early: list[tuple[UUID, float, float | None]] = []
         ready: list[RenderJob] = []
-        for row in found.values():
+        for row in submitted.values():
             due = row.next_poll_at or now
             if due > now:
                 early.append((row.pk, ends, due.timestamp()))
-            elif not (row.taken_at and row.taken_at > read_since):  # else from the table
+            elif not (row.taken_at and row.taken_at > read_since):  # not taken from the table
                 ready.append(row)
         life = max(0.0, ends - SOONER_SECONDS - time.time())
         tokens = self._leases.acquire_many([str(row.pk) for row in ready], life)
         for row in ready:
-            # A chain that waits for its time is overtaken where a read at once was asked for.
+            # If a check was asked for, take the lease of a chain that only waits.
             name = str(row.pk)
             asked = row.asked_at and name not in tokens
             if asked and (token := self._leases.overtake(name, life)):
                 tokens[name] = token
         if held := len(ready) - len(tokens):
             metrics.count("lease_losses", held, reason="held")
-        self._polls.settle([*early, *((pk, ends, None) for pk in ids if pk not in found)])
+        self._polls.settle([*early, *((pk, ends, None) for pk in ids if pk not in submitted)])
         return [
             LeasedRender(row, lease_ends=ends, token=tokens[str(row.pk)])
             for row in ready
@@ -204,8 +206,8 @@ class SetQueue:
         self.let_go([held for held, _ in read])
 
     def let_go(self, held: Sequence[LeasedRender]) -> None:
-        """In the set they stay: whoever takes them next sees when they are due."""
-        tokens = {str(one.render.pk): one.token for one in held if one.token}
+        """Release only the leases: the set keeps these, and their next reader sees when to read."""
+        tokens = {str(leased.render.pk): leased.token for leased in held if leased.token}
         try:
             self._leases.release_many(tokens)
         except REDIS_DOWN as error:
@@ -215,4 +217,4 @@ class SetQueue:
 
     def give_back(self, held: Sequence[LeasedRender], seconds: float) -> None:
         self._table.give_back(held, seconds)
-        self.settle([(one, seconds) for one in held])
+        self.settle([(leased, seconds) for leased in held])

@@ -1,8 +1,7 @@
-"""Reads many jobs at once: takes what is due, asks Sume in threads, writes the answers down.
+"""Reads many jobs at once: takes due renders, asks Sume in threads and records the answers.
 
-The threads do nothing but wait for Sume. Database and Redis are asked by the one who calls
-`turn`, for many renders in one command, so a process needs one connection to each however many
-reads are under way.
+The threads only wait for Sume. The caller of `turn` uses the database and Redis, for many renders
+in one command. So a process needs one connection to each, however many reads are in flight.
 """
 
 import logging
@@ -29,11 +28,11 @@ from renders.telemetry import log_context, metrics, store
 
 logger = logging.getLogger(__name__)
 
-# Rows that one statement takes, or writes.
+# Most rows that one statement takes or writes.
 BATCH = 100
-# What becomes due, and what is answered, within this time is taken, and written, together.
+# Renders that become due within this time are taken together; answers are written together.
 GATHER_SECONDS = 0.02
-# Reads that are not allowed now come back after so long, or sooner.
+# Reads that are not allowed now are due again after a time between these two.
 LONGEST_REST_SECONDS = 5.0
 SHORTEST_REST_SECONDS = 0.25
 
@@ -43,7 +42,7 @@ class _Asked:
     held: LeasedRender
     probe: bool
     client: SumeClient
-    """That of the render's own workspace."""
+    """The client of the render's workspace."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class _Answered:
 
 
 class Reader:
-    """Up to `slots` reads under way. `follow` has the steps taken that follow a read."""
+    """Keeps up to `slots` reads in flight. `follow` schedules the steps that follow a read."""
 
     def __init__(
         self,
@@ -68,24 +67,24 @@ class Reader:
         self._sume = sume
         self._follow = follow
         self._threads: Threads[_Asked, _Answered] = Threads(self._ask, slots, "read")
-        self._under_way: set[UUID] = set()
+        self._in_flight: set[UUID] = set()
         self._look_at = self._write_at = 0.0  # on the monotonic clock
-        self._resting: dict[str, float] = {}  # workspaces that may not be read until then
+        self._resting: dict[str, float] = {}  # by workspace: not read before this time
 
     @property
     def busy(self) -> int:
-        """How many reads are under way."""
+        """Number of reads in flight."""
         return self._threads.busy
 
     @property
     def next_due(self) -> float | None:
-        """When the next read is due, as far as known (Unix seconds); None: nothing waits."""
+        """When the next read is due, as far as known (Unix seconds); None: no read waits."""
         return self._queue.next_due
 
     def turn(self, longest: float, *, take: bool = True) -> int:
-        """Begin what is due, write down what is answered; returns how many were.
+        """Begin due reads and record the answers that have come; returns the number of answers.
 
-        Waits at most `longest` seconds for something to do. Raises what the database raises.
+        Waits at most `longest` seconds for the first answer. Raises what the database raises.
         """
         store.flush_soon()
         if take and self._threads.free > 0 and time.monotonic() >= self._look_at:
@@ -96,22 +95,22 @@ class Reader:
         if not self._threads.busy:
             time.sleep(wait)
             return 0
-        found = self._threads.get(wait, 1)
-        if not found:
+        answers = self._threads.get(wait, 1)
+        if not answers:
             return 0
         if self._threads.busy:
             time.sleep(max(0.0, self._write_at - time.monotonic()))
         self._write_at = time.monotonic() + GATHER_SECONDS
-        found += self._threads.get(0, BATCH - 1)
-        self._write(found)
-        return len(found)
+        answers += self._threads.get(0, BATCH - 1)
+        self._write(answers)
+        return len(answers)
 
     def finish(self, until: float) -> bool:
-        """Take nothing more, and wait for what is under way; whether all of it is written down.
+        """Take no more renders and wait for reads in flight; True if every answer was recorded.
 
         `until` is on the monotonic clock.
         """
-        whole = True
+        all_recorded = True
         try:
             while self._threads.busy and time.monotonic() < until:
                 try:
@@ -119,11 +118,11 @@ class Reader:
                 except DATABASE_FAILS as error:
                     logger.warning("%s.", in_words(error))
                     close_old_connections()
-                    whole = False
+                    all_recorded = False
         finally:
             self._threads.end()
             store.flush()
-        return whole and not self._threads.busy
+        return all_recorded and not self._threads.busy
 
     def _begin(self) -> None:
         limit, start = min(self._threads.free, BATCH), time.monotonic()
@@ -132,20 +131,20 @@ class Reader:
         due = self._queue.next_due
         wait = min(float("inf") if due is None else due - time.time(), self._queue.idle_seconds)
         self._look_at = start + (wait if len(held) == limit else max(wait, GATHER_SECONDS))
-        # Redis went away or came back: what one queue gave, the other gives again.
-        held = [one for one in held if one.render.pk not in self._under_way]
-        theirs: dict[str, list[LeasedRender]] = {}
-        for one in held:
-            theirs.setdefault(one.render.workspace, []).append(one)
-        while theirs:
-            workspace = next(iter(theirs))
+        # When Redis goes away or comes back, the other queue may give the same render again.
+        held = [leased for leased in held if leased.render.pk not in self._in_flight]
+        by_workspace: dict[str, list[LeasedRender]] = {}
+        for leased in held:
+            by_workspace.setdefault(leased.render.workspace, []).append(leased)
+        while by_workspace:
+            workspace = next(iter(by_workspace))
             try:
-                rest, closed = self._read(workspace, theirs[workspace])
+                rest, closed = self._read(workspace, by_workspace[workspace])
             except DATABASE_FAILS:
-                left = [one for some in theirs.values() for one in some]
+                left = [leased for batch in by_workspace.values() for leased in batch]
                 self._queue.give_back(left, SHORTEST_REST_SECONDS)
                 raise
-            del theirs[workspace]
+            del by_workspace[workspace]
             if rest:
                 self._rest(workspace, rest, closed, start)
         if self._resting and not set(workspaces.names()) - self._resting.keys():
@@ -154,7 +153,7 @@ class Reader:
     def _read(
         self, workspace: str, held: list[LeasedRender]
     ) -> tuple[list[LeasedRender], Closed | None]:
-        """Begin the reads of one workspace; those that are not allowed now, and why."""
+        """Begin the reads of one workspace; returns those that are not allowed now, and why."""
         admission = read_quota.admit(workspace, len(held))
         if not admission.count:
             return held, admission.closed
@@ -163,17 +162,17 @@ class Reader:
         except UnknownWorkspace as error:
             return held, error
         now = timezone.now()
-        for one in held[: admission.count]:
-            if since := one.render.next_poll_at:
-                metrics.observe("poll_lateness_seconds", (now - since).total_seconds())
-            self._under_way.add(one.render.pk)
-            self._threads.put(_Asked(one, admission.probe, client))
+        for leased in held[: admission.count]:
+            if due := leased.render.next_poll_at:
+                metrics.observe("poll_lateness_seconds", (now - due).total_seconds())
+            self._in_flight.add(leased.render.pk)
+            self._threads.put(_Asked(leased, admission.probe, client))
         return held[admission.count :], admission.closed
 
     def _rest(
         self, workspace: str, rest: list[LeasedRender], closed: Closed | None, start: float
     ) -> None:
-        """Give these back; the other workspaces are read meanwhile."""
+        """Return these renders and pause their workspace; other workspaces are read meanwhile."""
         until = closed.until if closed else None
         left = (until - timezone.now()).total_seconds() if until else 0.0
         if isinstance(closed, UnknownWorkspace):
@@ -196,32 +195,33 @@ class Reader:
                 answer = OutcomeUnknown(words, code="no_answer")
         return _Answered(asked, answer, timezone.now())
 
-    def _write(self, found: Sequence[_Answered]) -> None:
-        self._under_way.difference_update(one.asked.held.render.pk for one in found)
-        told: set[str] = set()
-        for one in found:
-            workspace = one.asked.held.render.workspace
-            error = one.answer if isinstance(one.answer, SumeError) else None
+    def _write(self, answers: Sequence[_Answered]) -> None:
+        self._in_flight.difference_update(read.asked.held.render.pk for read in answers)
+        refused_in: set[str] = set()
+        for read in answers:
+            workspace = read.asked.held.render.workspace
+            error = read.answer if isinstance(read.answer, SumeError) else None
             refused = read_quota.holds_all(error)
-            if one.asked.probe or (refused and workspace not in told):
-                read_quota.answered(workspace, one.asked.probe, error)
+            if read.asked.probe or (refused and workspace not in refused_in):
+                read_quota.answered(workspace, read.asked.probe, error)
             if refused:
-                told.add(workspace)  # one tells for all that were on their way
+                refused_in.add(workspace)  # one refusal counts for all reads that were in flight
         following = record_many(
-            [(one.asked.held.render, one.answer) for one in found], [one.at for one in found]
+            [(read.asked.held.render, read.answer) for read in answers],
+            [read.at for read in answers],
         )
-        # What could not be written down is due again when the lease is over.
+        # An answer that could not be written is read again when the lease expires.
         written = [
-            (one.asked.held, what)
-            for one, what in zip(found, following, strict=True)
-            if what is not None
+            (read.asked.held, after)
+            for read, after in zip(answers, following, strict=True)
+            if after is not None
         ]
-        self._queue.settle([(held, what.wait) for held, what in written if _is_ours(what)])
-        self._queue.let_go([held for held, what in written if not _is_ours(what)])
-        if steps := [step for _, what in written for step in what.steps]:
+        self._queue.settle([(held, after.wait) for held, after in written if _continues(after)])
+        self._queue.let_go([held for held, after in written if not _continues(after)])
+        if steps := [step for _, after in written for step in after.steps]:
             self._follow(steps)
 
 
-def _is_ours(told: Next) -> bool:
-    """Whether it is for us to say when this job is read next, or that it never is."""
-    return told.ended or told.wait is not None
+def _continues(after: Next) -> bool:
+    """True if this reader decides when the job is read next, or that it has ended."""
+    return after.ended or after.wait is not None

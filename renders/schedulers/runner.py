@@ -1,10 +1,8 @@
-"""What the table says is to be done now, reads apart: for those whom no message tells.
+"""All steps of all renders in one process: without Celery, without Redis, by the table alone.
 
-All steps of all renders in one process, by the table alone: no Celery, no Redis.
-
-What is to be read is taken from the table by the reader. What else follows waits in this
-process for its time; what another process left undone, or a web process made, is looked for.
-Several processes share the work: each row is claimed by one.
+The reader takes due reads from the table. Every other step waits in this process until it is due.
+`find` looks in the table for steps that another process left undone or a web process created.
+Several processes share the work: only one of them claims each row.
 """
 
 import logging
@@ -33,62 +31,24 @@ from renders.states import RequestType
 from renders.sume.clients import Clients
 from renders.telemetry import heartbeats, log_context, store
 
-# Whoever ended a render finishes it; so much later it is taken for left undone.
-LEFT_SECONDS = 2.0
-BATCH = 20
-
-
-def find(
-    *, starting: Collection[UUID] = (), finishes: int = BATCH, saves: int = BATCH
-) -> list[Step]:
-    """The steps that somebody left, or a web process made; each unfinished one for one caller.
-
-    `starting`: renders being sent now, which set the lines of their workspaces going; the other
-    lines are set going here. `finishes`, `saves`: how many can be begun.
-    """
-    now = timezone.now()
-    renders = RenderJob.objects
-    patience = timedelta(seconds=conf.grace_seconds)
-    steps: list[Step] = []
-    going = renders.filter(pk__in=list(starting)).values_list("workspace", flat=True)
-    served = set(going) if starting else set()
-    for workspace in workspaces.names():
-        if workspace not in served and not claims.closed(workspace, now):
-            steps += [Step("submit", pk) for pk in claims.line(workspace, now).pks(1)]
-    unfinished = renders.unhandled_late(now, LEFT_SECONDS).finishable(workspaces.names())
-    unfinished = unfinished.not_swept_since(now - patience)
-    for pk in unfinished.order_by("next_poll_at").pks(min(BATCH, finishes)):
-        if unfinished.filter(pk=pk).update(swept_at=now):
-            steps.append(Step("finish", pk))
-    if conf.SAVE_MEDIA and saves:
-        read = [
-            name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)
-        ]
-        late = renders.media_due(now, read).not_swept_since(now - patience)
-        for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
-            if late.filter(pk=pk).update(swept_at=now):
-                steps.append(Step("media", pk))
-    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
-    # First those that may be asked at all: others' would take all places of the batch.
-    free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]
-    asking = unasked.filter(workspace__in=free).pks(BATCH) if free else []
-    return [*steps, *(Step("cancel", pk) for pk in asking)]
-
-
 logger = logging.getLogger(__name__)
 
-# Threads for what is sent and finished, and for downloads, which take as long as they take.
+# The process that ended a render also finishes it; after this time, others do.
+LEFT_SECONDS = 2.0
+# Most steps of each kind that one look at the table returns.
+BATCH = 20
+# Threads that submit, cancel and finish, and threads for downloads, which may take long.
 WORKERS = 8
 SAVERS = 4
-# How often the table is asked what there is to do, unless somebody wakes us up.
+# How often the table is searched for work, unless a notification comes first.
 LOOK_SECONDS = 0.5
 TURN_SECONDS = 0.1
-# After an outage of the database.
+# Pause after a database outage.
 REST_SECONDS = 1.0
 
 
 class Runner:
-    """The steps of renders. `awakened` tells whether somebody has something to do for us."""
+    """Takes the steps of renders. `awakened` returns True if new work was announced."""
 
     def __init__(
         self, sume: Clients, *, slots: int, awakened: Callable[[], bool] = lambda: False
@@ -104,11 +64,11 @@ class Runner:
 
     @property
     def busy(self) -> int:
-        """How many reads and other steps are under way."""
+        """Number of reads and other steps running now."""
         return self._reader.busy + self._workers.busy + self._savers.busy
 
     def turn(self) -> None:
-        """Do what is due now. Lives through an outage of the database."""
+        """Do what is due now. Survives a database outage."""
         try:
             self._look()
             self._start()
@@ -121,7 +81,7 @@ class Runner:
             time.sleep(REST_SECONDS)
 
     def finish(self, until: float) -> bool:
-        """Begin nothing more, wait for what is under way; whether all of it was done.
+        """Begin nothing more and wait for running steps; True if all of them ended.
 
         `until` is on the monotonic clock.
         """
@@ -132,7 +92,7 @@ class Runner:
         return done and not self.busy
 
     def _patience(self) -> float:
-        """How long nothing but reads can happen."""
+        """Seconds in which no step but a read can begin, at most `TURN_SECONDS`."""
         first = min(self._workers.next_at, self._savers.next_at, self._look_at)
         return max(0.0, min(TURN_SECONDS, first - time.monotonic()))
 
@@ -140,7 +100,7 @@ class Runner:
         for step in steps:
             if step.do != "poll":  # the reader finds it in the table
                 (self._savers if step.do == "media" else self._workers).put(step)
-        # Others who look for what stopped shall leave it to us.
+        # Other processes that look for stopped renders must leave these to this one.
         if ours := [step.render_id for step in steps if step.do in {"finish", "media"}]:
             transitions.mark_swept(ours, timezone.now())
 
@@ -164,7 +124,7 @@ class Runner:
         self._savers.start()
 
     def _collect(self, seconds: float) -> None:
-        """Waits, so that nothing spins while something is under way."""
+        """Queue what follows completed steps. The wait keeps the loop from spinning meanwhile."""
         first, second = self._workers, self._savers
         if not first.busy:
             first, second = second, first
@@ -172,7 +132,7 @@ class Runner:
         self._put(second.collect(0.0))
 
     def _take(self, step: Step) -> tuple[Step, list[Step]]:
-        """Take one step, in a thread; an exception is logged, and the sweep comes back to it."""
+        """Take one step, in a thread. An exception is logged, and the sweep repeats the step."""
         with log_context.about(render=step.render_id, task=step.do):
             try:
                 close_old_connections()
@@ -187,7 +147,7 @@ class Runner:
         if step.do == "submit":
             claim = submission.begin(step.render_id)
             for following in claim.steps:
-                self._early.put(following)  # the next one starts while this one is on its way
+                self._early.put(following)  # the next one starts while this one is in flight
             return submission.send(claim, self._sume)
         if step.do == "cancel":
             return cancellation.cancel(step.render_id, self._sume)
@@ -195,3 +155,40 @@ class Runner:
         if step.do == "media":
             return media_saving.save(step.render_id, self._sume, Unshared())
         return finishing.finish(step.render_id, self._sume, Unshared())
+
+
+def find(
+    *, starting: Collection[UUID] = (), finishes: int = BATCH, saves: int = BATCH
+) -> list[Step]:
+    """Steps that a process left undone or a web process created; each goes to one caller only.
+
+    `starting`: renders that are being sent now; each starts the next of its workspace. In all other
+    workspaces, this starts the first. `finishes`, `saves`: how many of these steps can begin now.
+    """
+    now = timezone.now()
+    renders = RenderJob.objects
+    patience = timedelta(seconds=conf.grace_seconds)
+    steps: list[Step] = []
+    sending = renders.filter(pk__in=list(starting)).values_list("workspace", flat=True)
+    served = set(sending) if starting else set()
+    for workspace in workspaces.names():
+        if workspace not in served and not claims.closed(workspace, now):
+            steps += [Step("submit", pk) for pk in claims.line(workspace, now).pks(1)]
+    unfinished = renders.unhandled_late(now, LEFT_SECONDS).finishable(workspaces.names())
+    unfinished = unfinished.not_swept_since(now - patience)
+    for pk in unfinished.order_by("next_poll_at").pks(min(BATCH, finishes)):
+        if unfinished.filter(pk=pk).update(swept_at=now):
+            steps.append(Step("finish", pk))
+    if conf.SAVE_MEDIA and saves:
+        readable = [
+            name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)
+        ]
+        late = renders.media_due(now, readable).not_swept_since(now - patience)
+        for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
+            if late.filter(pk=pk).update(swept_at=now):
+                steps.append(Step("media", pk))
+    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
+    # Only workspaces in which a POST may be sent now: the others would fill the batch.
+    free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]
+    to_ask = unasked.filter(workspace__in=free).pks(BATCH) if free else []
+    return [*steps, *(Step("cancel", pk) for pk in to_ask)]

@@ -1,6 +1,7 @@
-"""Threads that do one thing with whatever is put in, as many at once as there is work for.
+"""Thread pools that start threads only as work arrives.
 
-Threads that take steps when their time has come, the earliest first.
+`Threads` runs one function on each job. `StepPool` takes steps when they are due, the earliest
+first.
 """
 
 import heapq
@@ -20,7 +21,7 @@ Done = TypeVar("Done")
 
 
 class Threads(Generic[Job, Done]):
-    """Up to `most` threads that call `work`, which must not raise; they end with the process."""
+    """Up to `most` threads that call `work`, which must not raise. They end with the process."""
 
     def __init__(self, work: Callable[[Job], Done], most: int, name: str) -> None:
         self._work = work
@@ -30,34 +31,34 @@ class Threads(Generic[Job, Done]):
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._started = 0
         self.busy = 0
-        """How many were put in and not yet got back."""
+        """Number of jobs put in and not yet returned by `get`."""
 
     @property
     def free(self) -> int:
-        """How many more can begin at once."""
+        """Number of jobs that could begin at once."""
         return self._most - self.busy
 
     def put(self, job: Job) -> None:
-        """Have this done."""
+        """Have a thread do this job."""
         if self.busy >= self._started:
             self._start()
         self.busy += 1
         self._jobs.put(job)
 
     def get(self, seconds: float, most: int) -> list[Done]:
-        """What is done, up to so many; waits for the first at most so long."""
-        found: list[Done] = []
+        """Up to `most` results; waits up to `seconds` for the first."""
+        results: list[Done] = []
         try:
-            while len(found) < most:
-                wait = 0.0 if found else seconds
-                found.append(self._done.get(block=wait > 0, timeout=wait))
+            while len(results) < most:
+                wait = 0.0 if results else seconds
+                results.append(self._done.get(block=wait > 0, timeout=wait))
         except queue.Empty:
             pass
-        self.busy -= len(found)
-        return found
+        self.busy -= len(results)
+        return results
 
     def end(self) -> None:
-        """Let the threads end once they have done what was put in."""
+        """Let the threads end once all jobs that were put in are done."""
         for _ in range(self._started):
             self._jobs.put(None)
 
@@ -67,7 +68,7 @@ class Threads(Generic[Job, Done]):
         except RuntimeError:
             if not self._started:
                 raise
-            self._most = self._started  # the system allows no more
+            self._most = self._started  # the system allows no further thread
         else:
             self._started += 1
 
@@ -77,10 +78,10 @@ class Threads(Generic[Job, Done]):
 
 
 class StepPool:
-    """Up to `most` steps under way. `take` gives a step back with those that follow.
+    """Takes up to `most` steps at once. `take` returns a step with the steps that follow it.
 
-    What is to be done at once already and is not done yet is not noted twice, submits apart:
-    these stand for whoever is next in line.
+    A step without a wait is queued once until it is done. Submits are the exception: each of them
+    may send any render, the next in line.
     """
 
     def __init__(
@@ -95,21 +96,21 @@ class StepPool:
 
     @property
     def busy(self) -> int:
-        """How many steps are under way."""
+        """Number of steps running now."""
         return self._threads.busy
 
     @property
     def free(self) -> int:
-        """How many more can begin at once."""
+        """Number of steps that could begin at once."""
         return self._threads.free
 
     @property
     def next_at(self) -> float:
-        """When the next step can begin (monotonic clock); infinity until one ends, or is put."""
+        """When the next step can begin (monotonic clock); infinity: after a step ends or is put."""
         return self._heap[0][0] if self._heap and self._threads.free > 0 else float("inf")
 
     def put(self, step: Step) -> None:
-        """Have this step taken in its time."""
+        """Have this step taken when it is due."""
         if not step.after and step.do != "submit":
             if _name(step) in self._noted:
                 return
@@ -117,24 +118,24 @@ class StepPool:
         heapq.heappush(self._heap, (time.monotonic() + step.after, next(self._order), step))
 
     def start(self) -> None:
-        """Begin what is due, as far as threads are free."""
+        """Begin the steps that are due, as far as threads are free."""
         while self.next_at <= time.monotonic():
             step = heapq.heappop(self._heap)[2]
             self._under_way[_name(step)] += 1
             self._threads.put(step)
 
     def collect(self, seconds: float) -> list[Step]:
-        """What follows what is done; waits for the first at most so long."""
+        """The steps that follow completed ones; waits up to `seconds` for the first completion."""
         following = []
         for step, steps in self._threads.get(seconds, self._most):
             self._under_way[_name(step)] -= 1
-            self._under_way += Counter()  # none with nothing under way
+            self._under_way += Counter()  # drops entries that count 0
             self._noted.discard(_name(step))
             following += steps
         return following
 
     def all_of(self, do: str) -> set[UUID]:
-        """Of which renders a step of this sort is under way, or due; not waiting for its time."""
+        """Ids of renders with such a step running or due now (delayed ones excluded)."""
         now = time.monotonic()
         due = {step.render_id for at, _, step in self._heap if step.do == do and at <= now}
         return due | {pk for doing, pk in self._under_way if doing == do}

@@ -1,7 +1,7 @@
-"""Ticks: the sorted set served by Celery, with no process of its own to operate.
+"""Ticks: Celery tasks that serve the sorted set, so that it needs no process of its own.
 
-A tick reads what is due for a while and then has the next one follow: a chain, which a token
-lease keeps single, as with the polls of one job. The sweep begins a chain that has ended.
+A tick reads due jobs for a while and then schedules the next tick. A token lease keeps this chain
+single, as with the polls of one job. If a chain has ended, the sweep starts it again.
 """
 
 import logging
@@ -18,18 +18,18 @@ from renders.sume.clients import sume
 
 logger = logging.getLogger(__name__)
 
-# So long a tick goes on while something is due.
+# A tick continues for this long while reads are due.
 TICK_SECONDS = 10.0
-# It ends where nothing is due for so long; what is added while it rests waits for the next.
+# It ends early if no read is due within this time; a read added later waits for the next tick.
 REST_SECONDS = 1.0
 TURN_SECONDS = 0.1
-# A chain whose worker was killed may begin anew after so long; a living one says so every second.
+# The lease of a chain whose worker was killed expires after this; a live tick renews it often.
 LEASE_SECONDS = 10.0
 RENEW_SECONDS = 1.0
 
 
 def longest_seconds() -> float:
-    """How long a tick takes at most, with the answers that it waits for at its end."""
+    """Longest duration of a tick, including the answers that it waits for at its end."""
     return TICK_SECONDS + conf.REQUEST_TIMEOUT_SECONDS + 1
 
 
@@ -39,9 +39,9 @@ def tick(
     follow: Callable[[Sequence[Step]], None],
     go_on: Callable[[str, float, str], None],
 ) -> None:
-    """Read what is due, then `go_on(chain, seconds, token)` has the next tick follow.
+    """Read due jobs, then schedule the next tick by `go_on(chain, seconds, token)`.
 
-    Without a token, only where no chain of that name lives.
+    Without a token, a tick starts the chain, and does nothing if that is running already.
     """
     lease = Lease(chain)
     if not lease.take(token):
@@ -52,14 +52,17 @@ def tick(
         _read(reader, lease)
         wait = min(REST_SECONDS, _rest(reader))
         if following := lease.keep(wait + LEASE_SECONDS):
-            # Before the last answers are here: who is slow does not hold up the others.
+            # Before the last answers have come: a slow one does not delay the other reads.
             go_on(chain, wait, following)
     finally:
         reader.finish(time.monotonic() + conf.REQUEST_TIMEOUT_SECONDS + 1)
 
 
 class Lease:
-    """The lease of a chain of ticks. Redis away: this tick goes on without, and calls no other."""
+    """The lease of a chain of ticks.
+
+    If Redis is unreachable, this tick goes on without a lease and schedules no successor.
+    """
 
     def __init__(self, chain: str) -> None:
         self._chain = chain
@@ -67,27 +70,27 @@ class Lease:
         self._token: str | None = None
 
     def take(self, token: str | None) -> bool:
-        """Whether this tick may read."""
+        """True if this tick may read."""
         try:
             if token:
                 self._token = self._leases.swap(self._chain, token, LEASE_SECONDS)
             else:
                 self._token = self._leases.acquire(self._chain, LEASE_SECONDS)
         except REDIS_DOWN as error:
-            self._without(error)
+            self._go_on_without(error)
             return True
         return self._token is not None
 
     def keep(self, seconds: float) -> str | None:
-        """Hold it for so long from now on; the token, None where it is not ours any more."""
+        """Extend the lease to `seconds` from now; its new token, or None if it was lost."""
         if self._token:
             try:
                 self._token = self._leases.hand_on(self._chain, self._token, seconds)
             except REDIS_DOWN as error:
-                self._without(error)
+                self._go_on_without(error)
         return self._token
 
-    def _without(self, error: Exception) -> None:
+    def _go_on_without(self, error: Exception) -> None:
         self._token = None
         logger.warning(
             "Redis unreachable (%s): a tick without its lease; the sweep calls the next.",
@@ -96,7 +99,7 @@ class Lease:
 
 
 def _read(reader: Reader, lease: Lease) -> None:
-    """Read for a while."""
+    """Read due jobs for up to `TICK_SECONDS`."""
     end = time.monotonic() + TICK_SECONDS
     renew_at = time.monotonic() + RENEW_SECONDS
     while time.monotonic() < end:
@@ -104,7 +107,7 @@ def _read(reader: Reader, lease: Lease) -> None:
             reader.turn(TURN_SECONDS)
         except DATABASE_FAILS as error:
             logger.warning("%s; again in a moment.", in_words(error))
-            time.sleep(REST_SECONDS)  # then the next tick, with a connection of its own
+            time.sleep(REST_SECONDS)  # the next tick has its own connection
             break
         if not reader.busy and _rest(reader) >= REST_SECONDS:
             break
@@ -114,6 +117,6 @@ def _read(reader: Reader, lease: Lease) -> None:
 
 
 def _rest(reader: Reader) -> float:
-    """Seconds until something is due."""
+    """Seconds until the next read is due; `REST_SECONDS` if none waits."""
     due = reader.next_due
     return REST_SECONDS if due is None else max(0.0, due - time.time())

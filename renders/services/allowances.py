@@ -1,7 +1,7 @@
-"""What is left of this month's budgets, as people and programs read it.
+"""The rest of this month's budgets, for people and programs to read.
 
-Each sum may be some seconds old; nothing is sent because of it. Whether a render fits is decided
-by the claim, with exact sums.
+The sums are cached for some seconds and decide nothing: the claim decides with exact sums whether a
+render fits.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from renders.services import workspace_choice
 class Allowance:
     """What one user may still spend in one workspace this month, in millionths of a dollar.
 
-    None where there is no such budget.
+    None if there is no such budget.
     """
 
     workspace: str
@@ -31,7 +31,7 @@ class Allowance:
 
 
 def of(user: Any, workspace: Workspace, now: datetime) -> Allowance:
-    """What is left for a user in this workspace."""
+    """The allowance of a user in this workspace."""
     return Allowance(
         workspace.name,
         budget=workspace.budget_usd_micros or None,
@@ -43,15 +43,15 @@ def of(user: Any, workspace: Workspace, now: datetime) -> Allowance:
 
 def every(user: Any, now: datetime) -> list[Allowance]:
     """The allowances in all workspaces that this user may use, the user's own first."""
-    found = map(workspaces.find, workspace_choice.choices(user) or _own(user))
-    return [of(user, one, now) for one in found if one]
+    usable = map(workspaces.find, workspace_choice.choices(user) or _own(user))
+    return [of(user, workspace, now) for workspace in usable if workspace]
 
 
 def in_words(user: Any, workspace: str, now: datetime, *, sees_all: bool) -> list[tuple[str, bool]]:
-    """Sentences on what is left in a workspace, each with whether that is little.
+    """Sentences on the rest of the budgets of a workspace, each with True if little is left.
 
-    Without a workspace, it is the user's own. The workspace's budget is named to those who see
-    all renders, and where less is left of it than of the user's.
+    Without a workspace, the user's own is used. The workspace's budget is included if the user sees
+    all renders, or if less is left of it than of the user's budget.
     """
     if not any(map(spending.limited, workspaces.every())):
         return []
@@ -59,16 +59,16 @@ def in_words(user: Any, workspace: str, now: datetime, *, sees_all: bool) -> lis
     limits = workspaces.find(names[0]) if names else None
     if limits is None:
         return []
-    told, sentences = of(user, limits, now), []
-    if told.user_budget is not None and told.user_left is not None:
-        sentences.append(_sentence(told.user_left, told.user_budget, "your"))
-    if told.budget is not None and told.left is not None:
-        whose = f"{limits.name}'s" if workspaces.several() else "the shared"
-        if sees_all or told.user_left is None or told.left < told.user_left:
-            sentences.append(_sentence(told.left, told.budget, whose))
+    allowance, sentences = of(user, limits, now), []
+    if allowance.user_budget is not None and allowance.user_left is not None:
+        sentences.append(_sentence(allowance.user_left, allowance.user_budget, "your"))
+    if allowance.budget is not None and allowance.left is not None:
+        owner = f"{limits.name}'s" if workspaces.several() else "the shared"
+        if sees_all or allowance.user_left is None or allowance.left < allowance.user_left:
+            sentences.append(_sentence(allowance.left, allowance.budget, owner))
     for index in range(len(sentences) - 1, -1, -1):
         words, low = sentences[index]
-        if low:  # once is enough
+        if low:  # only in the last such sentence
             sentences[index] = f"{words} Renders that do not fit wait until next month.", low
             break
     return sentences
@@ -79,8 +79,8 @@ def month(now: datetime) -> str:
     return f"{now.astimezone(UTC):%Y-%m}"
 
 
-def _sentence(left: int, budget: int, whose: str) -> tuple[str, bool]:
-    words = f"{usd(left)} of {whose} {usd(budget)} is left this month."
+def _sentence(left: int, budget: int, owner: str) -> tuple[str, bool]:
+    words = f"{usd(left)} of {owner} {usd(budget)} is left this month."
     return words, spending.is_low(left, budget)
 
 

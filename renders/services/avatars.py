@@ -1,7 +1,7 @@
 """Which avatars a user may use in avatar videos: a face is personal.
 
-An avatar that was made here is its owner's. Staff may use each of them, and release one to
-everybody. The site's own code decides for itself.
+An avatar made on this site belongs to its owner. Staff may use every avatar, and release one to
+everybody. The site's own code is not checked.
 """
 
 import time
@@ -28,7 +28,7 @@ _listed: dict[str, tuple[float, list[str] | None]] = {}
 
 
 def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, InvalidRender]]:
-    """Errors of cleaned requests: an avatar that this user may not use, or a handle taken."""
+    """Errors of cleaned requests, by index: an avatar this user may not use, or a taken handle."""
     speaking = [
         (index, request)
         for index, request in enumerate(requests)
@@ -38,7 +38,7 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
         return []
     own = ""
     if any(not request.get("workspace") for _, request in speaking):
-        with suppress(InvalidRender):  # a request that names none is refused for that
+        with suppress(InvalidRender):  # another check reports the missing workspace
             own = workspace_choice.choose(user)
     wanted = [
         (index, request["kind"], workspace, request["params"]["avatar_handle"])
@@ -48,21 +48,21 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
     rows = Avatar.objects.filter(handle__in={handle for *_, handle in wanted})
     known = {(row.workspace, row.handle): row for row in rows}
     trusted = sees_all(user)
-    found = []
+    errors = []
     for index, kind, workspace, handle in wanted:
         row = known.get((workspace, handle))
-        theirs = row is not None and row.owner_id == user.pk
-        if kind == Kind.AVATAR and row is not None and not theirs:
+        owned = row is not None and row.owner_id == user.pk
+        if kind == Kind.AVATAR and row is not None and not owned:
             words = f"The handle {handle} is taken. Choose another one."
-        elif kind == Kind.AVATAR_VIDEO and not (trusted or theirs or (row and row.released)):
+        elif kind == Kind.AVATAR_VIDEO and not (trusted or owned or (row and row.released)):
             words = (
                 f"You cannot use the avatar {handle}: it is neither yours nor released to "
                 "everybody, or the handle is wrong. Use one of your own, or ask staff for it."
             )
         else:
             continue
-        found.append((index, InvalidRender(FIELD, words, index=index)))
-    return found
+        errors.append((index, InvalidRender(FIELD, words, index=index)))
+    return errors
 
 
 def choices(
@@ -70,7 +70,7 @@ def choices(
 ) -> list[str]:
     """The handles of ready avatars that this person may use, as far as known.
 
-    Without `ask`, Sume is not asked: what it listed less than a minute ago is used.
+    Without `ask`, Sume is not asked: a list from the last minute is used.
     """
     try:
         workspace = workspace_choice.choose(user)
@@ -86,12 +86,12 @@ def choices(
 
 
 def forget() -> None:
-    """Keep no list any longer: for tests."""
+    """Clear the cached lists: for tests."""
     _listed.clear()
 
 
 def _ready(workspace: str, clients: Callable[[Any], SumeClient], *, ask: bool) -> list[str] | None:
-    """The handles that Sume lists as ready; None where that cannot be had now."""
+    """The handles that Sume lists as ready; None if the list is not available now."""
     now = time.monotonic()
     until, kept = _listed.get(workspace, (float("-inf"), None))
     if until <= now:

@@ -1,9 +1,9 @@
-"""Services for any number of rows: cancel, retry, send again, hold, release, check now.
+"""Services for any number of rows: cancel, retry, resend, hold, release, check now.
 
-A selection is walked in batches, each a transaction of its own: nothing is loaded but keys, a
-crash leaves whole batches behind, and what a batch began is carried on by the sweep. A walk ends
-after `PATIENCE_SECONDS`, since a person waits for it; it says how many it has not reached, and
-the same call takes up there, for what is done is no candidate any more.
+A selection is processed in batches, each in its own transaction, and only ids are loaded. After a
+crash, complete batches are left, and the sweep continues what they began. A call ends after
+`PATIENCE_SECONDS`, since a person waits for it, and returns how many rows it has not reached. The
+same call continues there, since processed rows no longer match.
 """
 
 import time
@@ -29,7 +29,7 @@ from renders.services import BATCH, STARTERS
 from renders.states import Status
 
 PATIENCE_SECONDS = 15.0
-# So many are named in a tally.
+# Most ids in a `BulkResult`.
 NAMED = 100
 
 Work = Callable[[list[UUID]], list[UUID]]
@@ -37,32 +37,32 @@ Work = Callable[[list[UUID]], list[UUID]]
 
 @dataclass
 class BulkResult:
-    """What became of a selection."""
+    """The outcome for a selection."""
 
     done: int = 0
     unreached: int = 0
-    """Time was up, or the line was full; call again for these."""
+    """Not processed, since time was up or the line was full; call again for these."""
     refused: str = ""
-    """Why no more of them could be done now; empty where time was up."""
+    """Why no more could be processed now; empty if time was up."""
     named: list[UUID] = field(default_factory=list)
-    """The first `NAMED` of what was done."""
+    """The first `NAMED` ids that were processed."""
 
 
 def cancel_renders(renders: RenderQuerySet) -> BulkResult:
     """As `services.cancel_render`, for each of these.
 
-    Few messages go out: each finish of one that was never sent starts the next, and Sume is asked
-    as far as a minute's POSTs reach; what it was not asked for is asked at its next read.
+    Few messages go out: each finish of an unsent render starts the next one. Sume is asked up to
+    the minute's quota of POSTs; for the other jobs, it is asked at their next read.
     """
     finishes = STARTERS
-    cancels: dict[str, int] = {}  # what each workspace's minute still holds
+    cancels: dict[str, int] = {}  # by workspace: POSTs left in this minute
 
     def cancel(pks: list[UUID]) -> list[UUID]:
         nonlocal finishes
         now = timezone.now()
         unsent = transitions.cancel_unsent_many(pks, now)
         asked = transitions.request_cancel_many(set(pks).difference(unsent), now)
-        # Meanwhile they may have been put back, certainly unsent.
+        # Meanwhile they may have been put back as provably unsent.
         ended = [*unsent, *transitions.cancel_unsent_many(asked, now, asked=True)]
         finishes -= _send("finish", ended[:finishes])
         _send("cancel", _within(cancels, asked))
@@ -71,21 +71,8 @@ def cancel_renders(renders: RenderQuerySet) -> BulkResult:
     return _walk(renders.filter(CANCELABLE), cancel)
 
 
-def _within(cancels: dict[str, int], asked: list[UUID]) -> list[UUID]:
-    """Those at Sume, as far as the minutes of their workspaces reach; what is left is noted."""
-    at_sume = RenderJob.objects.filter(pk__in=asked, status=Status.SUBMITTED)
-    found = []
-    for pk, workspace in at_sume.values_list("pk", "workspace"):
-        if workspace not in cancels:
-            cancels[workspace] = min(claims.cancels_left(workspace), conf.SWEEP_BATCH)
-        if cancels[workspace] > 0:
-            cancels[workspace] -= 1
-            found.append(pk)
-    return found
-
-
 def retry_renders(renders: RenderQuerySet, user: Any) -> BulkResult:
-    """As `services.retry_render`, for each of these; names the new renders."""
+    """As `services.retry_render`, for each of these; `named` holds the new renders."""
     starters = STARTERS
 
     def retry(pks: list[UUID]) -> list[UUID]:
@@ -118,12 +105,12 @@ def store_media(renders: RenderQuerySet) -> BulkResult:
 
 
 def hold_renders(renders: RenderQuerySet) -> BulkResult:
-    """Keep pending ones from being sent until they are released."""
+    """Hold pending renders: they are not sent until they are released."""
     return _walk(renders.filter(HOLDABLE), lambda pks: transitions.hold_many(pks, timezone.now()))
 
 
 def release_renders(renders: RenderQuerySet) -> BulkResult:
-    """Let held ones be sent in their turn."""
+    """Release held renders: they are sent in their turn."""
 
     def release(pks: list[UUID]) -> list[UUID]:
         turns.give_again(RenderJob.objects.filter(HELD, pk__in=pks))
@@ -135,7 +122,7 @@ def release_renders(renders: RenderQuerySet) -> BulkResult:
 
 
 def check_renders(renders: RenderQuerySet) -> BulkResult:
-    """Have Sume asked about those it holds as soon as may be."""
+    """Poll the jobs that Sume holds as soon as possible."""
     checked = 0
 
     def check(pks: list[UUID]) -> list[UUID]:
@@ -149,19 +136,19 @@ def check_renders(renders: RenderQuerySet) -> BulkResult:
 
 
 def _walk(renders: RenderQuerySet, work: Work) -> BulkResult:
-    """Have all of them worked on, the oldest first; what is made meanwhile is not among them."""
+    """Process all of these in batches, the oldest first; renders made meanwhile are left out."""
     tally = BulkResult()
     until = time.monotonic() + PATIENCE_SECONDS
     rest = renders = renders.filter(created_at__lte=timezone.now()).order_by("created_at", "pk")
-    while found := list(rest.values_list("created_at", "pk")[:BATCH]):
+    while rows := list(rest.values_list("created_at", "pk")[:BATCH]):
         try:
-            done = work([pk for _, pk in found])
-        except InvalidRender as error:  # nothing was done of these
+            done = work([pk for _, pk in rows])
+        except InvalidRender as error:  # this batch was rolled back
             tally.refused, tally.unreached = error.message, rest.count()
             break
         tally.done += len(done)
         tally.named += done[: NAMED - len(tally.named)]
-        at, last = found[-1]
+        at, last = rows[-1]
         later = Q(created_at__gt=at) | Q(created_at=at, pk__gt=last)
         rest = renders.filter(later, created_at__gte=at)
         if time.monotonic() > until:
@@ -170,8 +157,21 @@ def _walk(renders: RenderQuerySet, work: Work) -> BulkResult:
     return tally
 
 
+def _within(cancels: dict[str, int], asked: list[UUID]) -> list[UUID]:
+    """The jobs at Sume within their workspaces' quotas; takes them from `cancels`."""
+    at_sume = RenderJob.objects.filter(pk__in=asked, status=Status.SUBMITTED)
+    within = []
+    for pk, workspace in at_sume.values_list("pk", "workspace"):
+        if workspace not in cancels:
+            cancels[workspace] = min(claims.cancels_left(workspace), conf.SWEEP_BATCH)
+        if cancels[workspace] > 0:
+            cancels[workspace] -= 1
+            within.append(pk)
+    return within
+
+
 def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
-    """The new renders; what somebody else holds just now is passed over, then retried by itself."""
+    """The new renders. Rows that another process locks are skipped, then retried one by one."""
     skips = connection.features.has_select_for_update_skip_locked
     candidates = RenderJob.objects.filter(pk__in=pks)
     with transaction.atomic():
@@ -183,7 +183,7 @@ def _retried(pks: list[UUID], user: Any, starters: int) -> list[UUID]:
             try:
                 new.append(services.new_retry(originals[pk], user, refusal))
             except InvalidRender:
-                continue  # a limit that was set since
+                continue  # a limit was set meanwhile
         stored = services.store_for(user, new, starters=starters)
         made = [row.pk for retry, row in zip(new, stored, strict=True) if row is retry]
     for render in candidates.exclude(pk__in=originals):

@@ -1,7 +1,7 @@
-"""Adds many renders at once: what was previewed is kept here, so that it is added as it was shown.
+"""Adds many renders at once: a preview is stored as a draft, and added exactly as it was shown.
 
-A draft is the form's token: whatever is clicked twice, reloaded, gone back to or open in two
-tabs, its renders are made by the one transaction that sets `added_at`.
+A draft is identified by its form's token. Double clicks, reloads, the back button and a second tab
+are harmless: the one transaction that sets `added_at` makes the renders.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from renders.services.references import door
 
 
 class Faulty(RendersError):
-    """What was to be added cannot be: nothing was. `faults` say why."""
+    """The draft cannot be added, and nothing was. `faults` say why."""
 
     def __init__(self, faults: list[LineError]) -> None:
         super().__init__(f"{len(faults)} faults")
@@ -34,9 +34,10 @@ class Faulty(RendersError):
 
 
 def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any]) -> Draft | None:
-    """Keep what is previewed, for a tab adds what it shows. None: the token is another's.
+    """Store a preview as a draft, so that a tab adds what it shows.
 
-    A form that was gone back to, and filled differently, is a new one: one for each filling.
+    None if the token belongs to another user. If the same form comes back with other contents, it
+    is a new draft: one for each of its contents.
     """
     now = timezone.now()
     Draft.objects.filter(created_at__lt=now - KEPT).delete()
@@ -53,8 +54,10 @@ def keep(user: Any, token: str, text: str, layout: Layout, common: dict[str, Any
 
 
 def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet:
-    """Read all, and look whether the references are free, the workspaces this person's, and the
-    models allowed.
+    """Read all lines and check them for this person.
+
+    Checks that references are free, that the person may use the workspaces and avatars, that models
+    and budgets allow the renders, that priorities are allowed and that they fit into the limit.
     """
     sheet = read(text, layout, common)
     lines = {request["reference"]: line for line, request in sheet.requests}
@@ -79,38 +82,38 @@ def check(text: str, layout: Layout, common: dict[str, Any], user: Any) -> Sheet
 
 
 def estimate(sheet: Sheet, user: Any) -> int | None:
-    """What all of it costs about, in millionths of a dollar; None where a price is not known."""
+    """The estimated cost of all, in millionths of a dollar; None if a price is unknown."""
     counts: dict[str, Counter[tuple[str, str]]] = {}
     choose = workspace_choice.remembering()
     for _line, request in sheet.requests:
         name = request.get("workspace") or choose(user)
         counts.setdefault(name, Counter())[request["kind"], request["model"]] += 1
-    found = [prices.estimate(workspaces.get(name), number) for name, number in counts.items()]
-    known = [micros for micros in found if micros is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    estimates = [prices.estimate(workspaces.get(name), number) for name, number in counts.items()]
+    priced = [micros for micros in estimates if micros is not None]
+    return sum(priced) if priced and len(priced) == len(estimates) else None
 
 
 def added_before(draft: Draft) -> Draft | None:
-    """Another draft of this person with the same words, that was added since yesterday."""
+    """Another draft of this person with the same text, added since yesterday; None otherwise."""
     same = Draft.objects.filter(created_by=draft.created_by_id, text=draft.text)
     added = same.filter(added_at__isnull=False).exclude(pk=draft.pk)
     return added.defer("text").order_by("-added_at").first()
 
 
 def add(draft: Draft, user: Any) -> tuple[list[RenderJob], bool]:
-    """Make its renders, all or none, once; says whether they are new.
+    """Make a draft's renders, all or none, once; returns also whether this call made them.
 
     Raises `Faulty`, or `LineFull` if it does not fit now; nothing is stored then.
     """
     try:
         renders = [] if draft.added_at else _renders(draft, user)
     except Faulty:
-        # Its own references are taken once the first of two clicks has added it.
+        # After the first of two clicks, its own references are taken.
         if Draft.objects.filter(pk=draft.pk, added_at__isnull=False).exists():
             return [], False
         raise
     with transaction.atomic():
-        # The lock makes the second of two clicks wait, and find that it was added.
+        # The lock makes the second of two clicks wait, and see that the draft was added.
         row = Draft.objects.select_for_update().defer("text").get(pk=draft.pk)
         if row.added_at:
             return [], False
@@ -136,7 +139,7 @@ def _renders(draft: Draft, user: Any) -> list[RenderJob]:
 
 
 def _refused(sheet: Sheet, user: Any) -> list[LineError]:
-    """Where a workspace is named that is not for this person, or none is and theirs is gone."""
+    """Faults of workspaces: not allowed for this person, or the person's own is missing."""
     first: dict[str | None, int] = {}
     for line, request in sheet.requests:
         first.setdefault(request.get("workspace"), line)
@@ -150,7 +153,7 @@ def _refused(sheet: Sheet, user: Any) -> list[LineError]:
 
 
 def _too_dear(sheet: Sheet, user: Any) -> list[LineError]:
-    """The first line of each model that is not allowed, or that a budget forbids."""
+    """Faults of models that are not allowed or that a budget forbids: the first line of each."""
     own = ""
     with suppress(InvalidRender):  # `_refused` reports it
         own = workspace_choice.choose(user)
@@ -158,11 +161,12 @@ def _too_dear(sheet: Sheet, user: Any) -> list[LineError]:
     for line, request in sheet.requests:
         workspace = request.get("workspace") or own
         first.setdefault((workspace, request["kind"], request["model"]), line)
-    found = {facts: prices.refusal(*facts, owned=True) for facts in first if facts[0]}
-    return [fault_of(first[facts], error) for facts, error in found.items() if error]
+    errors = {facts: prices.refusal(*facts, owned=True) for facts in first if facts[0]}
+    return [fault_of(first[facts], error) for facts, error in errors.items() if error]
 
 
 def _taken(references: Iterable[str], user: Any) -> set[str]:
+    """The references that this user has used already."""
     names = list(references)
     taken: set[str] = set()
     for start in range(0, len(names), BATCH):

@@ -1,10 +1,7 @@
-"""How a list of renders may be written, and what each line of it says.
+"""Reads many requests for renders from one text, and lists everything that is wrong with them.
 
-Every fault names its line, counted as an editor counts, empty ones included. A cell that begins
-with `=` is text like any other.
-
-
-Reads many requests for renders out of one text, and finds all that is wrong with them.
+A text is a list of prompts, a table (CSV) or JSON Lines. Every fault names its line, counted as an
+editor counts: empty lines are included. A cell that begins with `=` is text like any other.
 """
 
 import csv
@@ -20,18 +17,19 @@ from renders.services.inputs import COLUMNS, KEYS, merge, place
 from renders.services.validation import clean_request, parse_json, request_errors, request_fields
 from renders.states import Kind, takes_model
 
+MAX_RENDERS = 50_000
 DELIMITERS = ",;\t"
 
 
 class Layout(StrEnum):
-    """How the text is written."""
+    """The format of a text."""
 
     LINES = "lines"
-    """One prompt a line."""
+    """One prompt per line."""
     TABLE = "table"
-    """CSV with a line of names; commas, semicolons or tabs between."""
+    """CSV with column names in the first line; separated by commas, semicolons or tabs."""
     JSON_LINES = "json lines"
-    """One JSON object a line."""
+    """One JSON object per line."""
 
 
 ENDINGS = {
@@ -49,7 +47,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class LineError:
-    """What is wrong, where."""
+    """What is wrong, and in which line; line 0 means the text as a whole."""
 
     line: int
     message: str
@@ -60,8 +58,49 @@ class LineError:
         return ": ".join(filter(None, [", ".join(filter(None, [where, self.field])), self.message]))
 
 
+# Each line's number, with its fields or its fault.
+Lines = Iterator[tuple[int, dict[str, Any] | LineError]]
+
+
+@dataclass
+class Sheet:
+    """The valid requests, each with the line where it begins, and all faults."""
+
+    requests: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    faults: list[LineError] = field(default_factory=list)
+    repeats: list[tuple[int, int]] = field(default_factory=list)
+    """Lines that repeat an earlier line's request, each with that line."""
+
+
+def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
+    """Read and check all lines; `common` holds the fields that a line may leave out."""
+    sheet = Sheet()
+    seen: dict[str, int] = {}
+    references: dict[str, int] = {}
+    for line, fields in lines_of(text, layout):
+        if len(sheet.requests) + len(sheet.faults) >= MAX_RENDERS:
+            text = f"More than {MAX_RENDERS:,} renders; add the rest afterwards."
+            sheet.faults.append(LineError(line, text))
+            break
+        if isinstance(fields, LineError):
+            sheet.faults.append(fields)
+            continue
+        request, wrong = _request(fields, common)
+        if not wrong:
+            try:
+                request = clean_request(**request)
+            except InvalidRender:
+                wrong = request_errors(request)
+        if wrong:
+            sheet.faults += [fault_of(line, error, fields) for error in wrong]
+            continue
+        sheet.requests.append((line, request))
+        _compare(sheet, request, line, seen, references)
+    return sheet
+
+
 def layout_of(name: str) -> Layout:
-    """By the ending of a file's name. Raises `Unreadable`."""
+    """The layout for the ending of a file's name. Raises `Unreadable`."""
     ending = name.rpartition(".")[2].lower()
     if ending not in ENDINGS:
         known = ", ".join(f".{known}" for known in ENDINGS)
@@ -70,7 +109,7 @@ def layout_of(name: str) -> Layout:
 
 
 def decode(data: bytes) -> str:
-    """UTF-8, with or without a byte order mark. Raises `Unreadable`."""
+    """The text of a UTF-8 file, with or without a byte order mark. Raises `Unreadable`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,16 +123,59 @@ def decode(data: bytes) -> str:
     return text
 
 
-Found = Iterator[tuple[int, dict[str, Any] | LineError]]
-
-
-def lines_of(text: str, layout: Layout) -> Found:
-    """What each line that holds something says, or what is wrong with it."""
+def lines_of(text: str, layout: Layout) -> Lines:
+    """The fields of each line that is not empty, or what is wrong with it."""
     return _READERS[layout](text.removeprefix("\ufeff"))
 
 
+def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> LineError:
+    """The error as a fault of this line, which names these fields."""
+    return LineError(line, error.message, place(error, found))
+
+
+def _request(
+    fields: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[InvalidRender]]:
+    """The request of a line, and its errors. A kind's own fields may be given outside `params`."""
+    own = {name: value for name, value in fields.items() if name in KEYS}
+    shared = {name: value for name, value in fields.items() if name not in KEYS}
+    request = {"prompt": "", **common, **shared}
+    kind = request.get("kind", Kind.IMAGE)
+    if kind not in Kind.values:
+        return request, []
+    if not takes_model(kind) and "model" not in shared:
+        request.pop("model", None)  # this kind has no model: the common one does not apply
+    params = shared.get("params", {})
+    if not (own and isinstance(params, dict)):
+        return request, []
+    merged, wrong = merge(Kind(kind), own, params)
+    for_all = {} if "params" in shared else common.get("params") or {}
+    request["params"] = {**for_all, **merged}
+    return request, wrong
+
+
+def _compare(
+    sheet: Sheet,
+    request: dict[str, Any],
+    line: int,
+    seen: dict[str, int],
+    references: dict[str, int],
+) -> None:
+    """Note a reference or a request that an earlier line has too."""
+    reference = request["reference"]
+    if reference:
+        first = references.setdefault(reference, line)
+        if first != line:
+            message = f"Line {first:,} has this reference too; each render needs its own."
+            sheet.faults.append(LineError(line, message, "reference"))
+    same = json.dumps({**request, "reference": ""}, sort_keys=True)
+    first = seen.setdefault(same, line)
+    if first != line:
+        sheet.repeats.append((line, first))
+
+
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that hold something; not by `splitlines`, which splits at more than line ends."""
+    """Lines that are not empty; not by `splitlines`, which splits at more than line ends."""
     for number, line in enumerate(_unix(text).split("\n"), 1):
         if line.strip():
             yield number, line
@@ -103,7 +185,7 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _prompts(text: str) -> Found:
+def _prompts(text: str) -> Lines:
     for number, line in _lines(text):
         yield number, {"prompt": line.strip()}
 
@@ -112,7 +194,7 @@ def _known() -> str:
     return f"Known are: {', '.join([*request_fields(), *COLUMNS])}."
 
 
-def _json_lines(text: str) -> Found:
+def _json_lines(text: str) -> Lines:
     known = {*request_fields(), *KEYS}
     for number, line in _lines(text):
         try:
@@ -128,7 +210,7 @@ def _json_lines(text: str) -> Found:
             yield number, value
 
 
-def _table(text: str) -> Found:
+def _table(text: str) -> Lines:
     rows = _rows(text)
     line, names = next(rows, (1, []))
     if isinstance(names, LineError):
@@ -167,7 +249,7 @@ def _fault_of_names(names: list[str]) -> str:
 
 
 def _rows(text: str) -> Iterator[tuple[int, Any]]:
-    """Rows that hold something, each with the line it begins at."""
+    """Rows that are not empty, each with the line where it begins."""
     first = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(_unix(text), newline=""), delimiter=delimiter, strict=True)
@@ -188,14 +270,14 @@ def _rows(text: str) -> Iterator[tuple[int, Any]]:
         line = reader.line_num + 1
 
 
-def _fields(line: int, cells: dict[str, str]) -> Found:
-    """The values of a row; an empty cell says nothing."""
+def _fields(line: int, cells: dict[str, str]) -> Lines:
+    """The values of a row; an empty cell counts as missing."""
     fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell.strip()}
     for name in fields.keys() & {"kind", "model", "priority", "workspace", *COLUMNS}:
         fields[name] = fields[name].strip()
     if "priority" in fields:
         digits = fields["priority"]
-        # Anything else stays text, which the check of the request refuses.
+        # Anything else remains text, which the check of the request refuses.
         if digits.removeprefix("-").isascii() and digits.removeprefix("-").isdigit():
             fields["priority"] = int(digits[:10])
     if "params" in fields:
@@ -208,89 +290,3 @@ def _fields(line: int, cells: dict[str, str]) -> Found:
 
 
 _READERS = {Layout.LINES: _prompts, Layout.TABLE: _table, Layout.JSON_LINES: _json_lines}
-
-
-MAX_RENDERS = 50_000
-
-
-@dataclass
-class Sheet:
-    """What was read: good requests with the lines they begin at, and all that is wrong."""
-
-    requests: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    faults: list[LineError] = field(default_factory=list)
-    repeats: list[tuple[int, int]] = field(default_factory=list)
-    """Lines that ask for the same as an earlier line, and that line."""
-
-
-def read(text: str, layout: Layout, common: Mapping[str, Any]) -> Sheet:
-    """Read and check all; `common` holds what a line does not say itself."""
-    sheet = Sheet()
-    seen: dict[str, int] = {}
-    references: dict[str, int] = {}
-    for line, found in lines_of(text, layout):
-        if len(sheet.requests) + len(sheet.faults) >= MAX_RENDERS:
-            text = f"More than {MAX_RENDERS:,} renders; add the rest afterwards."
-            sheet.faults.append(LineError(line, text))
-            break
-        if isinstance(found, LineError):
-            sheet.faults.append(found)
-            continue
-        request, wrong = _request(found, common)
-        if not wrong:
-            try:
-                request = clean_request(**request)
-            except InvalidRender:
-                wrong = request_errors(request)
-        if wrong:
-            sheet.faults += [fault_of(line, error, found) for error in wrong]
-            continue
-        sheet.requests.append((line, request))
-        _compare(sheet, request, line, seen, references)
-    return sheet
-
-
-def fault_of(line: int, error: InvalidRender, found: Iterable[str] = ()) -> LineError:
-    """The fault of a line that names these fields."""
-    return LineError(line, error.message, place(error, found))
-
-
-def _request(
-    found: Mapping[str, Any], common: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[InvalidRender]]:
-    """The request of a line, where fields of one kind's own may stand beside `params`."""
-    own = {name: value for name, value in found.items() if name in KEYS}
-    said = {name: value for name, value in found.items() if name not in KEYS}
-    request = {"prompt": "", **common, **said}
-    kind = request.get("kind", Kind.IMAGE)
-    if kind not in Kind.values:
-        return request, []
-    if not takes_model(kind) and "model" not in said:
-        request.pop("model", None)  # what holds for all is not for this kind
-    params = said.get("params", {})
-    if not (own and isinstance(params, dict)):
-        return request, []
-    merged, wrong = merge(Kind(kind), own, params)
-    for_all = {} if "params" in said else common.get("params") or {}
-    request["params"] = {**for_all, **merged}
-    return request, wrong
-
-
-def _compare(
-    sheet: Sheet,
-    request: dict[str, Any],
-    line: int,
-    seen: dict[str, int],
-    references: dict[str, int],
-) -> None:
-    """Point out what an earlier line asks for as well."""
-    reference = request["reference"]
-    if reference:
-        first = references.setdefault(reference, line)
-        if first != line:
-            message = f"Line {first:,} has this reference too; each render needs its own."
-            sheet.faults.append(LineError(line, message, "reference"))
-    same = json.dumps({**request, "reference": ""}, sort_keys=True)
-    first = seen.setdefault(same, line)
-    if first != line:
-        sheet.repeats.append((line, first))

@@ -1,6 +1,7 @@
-"""What people fill in for each kind, in forms and tables: one input for each field of its request.
+"""The inputs of forms and tables for each kind: one for each field of its request.
 
-It follows from the table of `renders.sume.bodies`. A field with parts has one input for each part.
+They are derived from the table in `renders.sume.bodies`. A field with parts has one input for each
+part.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,11 +15,11 @@ from renders.sume.bodies import FIELDS, SHAPES, Part
 
 @dataclass(frozen=True)
 class Input:
-    """One field of a form, or one column."""
+    """One field of a form, or one column of a table."""
 
     name: str
     param: str
-    """The field of the request that it gives."""
+    """The field of the request that it fills."""
     label: str
     help: str
     typed: str
@@ -28,14 +29,14 @@ class Input:
     part: Part | None = None
 
     def value(self, given: Any) -> Any:
-        """The field's value; whether it is acceptable is checked later."""
+        """The request field's value for this input; it is validated later."""
         text = given.strip() if isinstance(given, str) else given
         if self.typed == "number" and isinstance(text, str) and _is_number(text):
             return int(text)
         return {**self.part.fixed, self.part.key: text} if self.part else text
 
     def text(self, value: Any) -> str | None:
-        """What to type for this value; None if this input cannot give it."""
+        """The text to type for this value; None if this input cannot produce it."""
         if self.part:
             rest = dict(value) if isinstance(value, dict) else {}
             value = rest.pop(self.part.key, None)
@@ -67,9 +68,9 @@ def _inputs(kind: Kind) -> Iterable[Input]:
 
 
 INPUTS: dict[Kind, dict[str, Input]] = {
-    kind: {one.name: one for one in _inputs(kind)} for kind in SHAPES
+    kind: {entry.name: entry for entry in _inputs(kind)} for kind in SHAPES
 }
-# What a line of a table may name, beside what every request has; JSON may name whole fields too.
+# The columns of a table, beside those of every request. JSON may use whole fields too (`KEYS`).
 COLUMNS = tuple(dict.fromkeys(name for inputs in INPUTS.values() for name in inputs))
 KEYS = frozenset({*COLUMNS, *FIELDS})
 
@@ -77,47 +78,47 @@ KEYS = frozenset({*COLUMNS, *FIELDS})
 def merge(
     kind: Kind, given: Mapping[str, Any], params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[InvalidRender]]:
-    """The request's further fields with what was given by inputs, and what does not go together."""
+    """`params` with the values of these inputs, and the errors of values that conflict."""
     merged, errors = dict(params), []
     first: dict[str, str] = {}
     for name, value in given.items():
-        one = INPUTS[kind].get(name)
-        param = one.param if one else name
-        if one is None and name not in SHAPES[kind].fields:
+        entry = INPUTS[kind].get(name)
+        param = entry.param if entry else name
+        if entry is None and name not in SHAPES[kind].fields:
             words = f"{name} is not part of a request of kind {kind}."
         elif param in params:
             words = f"params has {param} too. Give it in one place only."
         elif param in first:
             words = f"Give this or {first[param]}, not both."
         else:
-            merged[param] = one.value(value) if one else value
-            first[param] = one.label if one else name
+            merged[param] = entry.value(value) if entry else value
+            first[param] = entry.label if entry else name
             continue
         errors.append(InvalidRender(f"params.{name}", words))
     return merged, errors
 
 
 def split(kind: Kind, params: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """What to type into each input for these further fields, and the fields that are left over."""
+    """The text of each input for these `params`, and the fields that no input can produce."""
     texts, rest = {}, dict(params)
-    for name, one in INPUTS[kind].items():
-        text = one.text(params[one.param]) if one.param in rest else None
+    for name, entry in INPUTS[kind].items():
+        text = entry.text(params[entry.param]) if entry.param in rest else None
         if text is not None:
             texts[name] = text
-            del rest[one.param]
+            del rest[entry.param]
     return texts, rest
 
 
 def place(error: InvalidRender, filled: Iterable[str]) -> str:
-    """Where to show an error: of a kind's own field, the input that was filled in, or the first."""
+    """The input at which to show an error: one that was filled in, else the field's first."""
     own = error.field.removeprefix("params.")
     if own == error.field or own not in KEYS:
         return error.field
     names = [
         name
         for inputs in INPUTS.values()
-        for name, one in inputs.items()
-        if own in (name, one.param)
+        for name, entry in inputs.items()
+        if own in (name, entry.param)
     ]
     return next((name for name in names if name in set(filled)), [*names, own][0])
 

@@ -1,9 +1,8 @@
-"""Who may see a render, and do what with it: one answer for pages, API and admin.
+"""What a person may see and do: the same rules for pages, API and admin.
 
-How many renders one person may have waiting (`MAX_WAITING_PER_USER`).
-
-The limit holds for what people make through the API, the pages and the admin, over all
-workspaces. The site's own code has no limit, and neither do staff.
+Part of them is how many renders a person may have waiting (`MAX_WAITING_PER_USER`). That limit
+applies to renders made through the API, the pages and the admin, over all workspaces. The site's
+own code and staff have no limit.
 """
 
 from typing import Any
@@ -18,18 +17,18 @@ from renders.models import RenderJob
 
 
 def visible(user: Any, pk: UUID) -> RenderJob:
-    """The render, if this person may see it. Raises `Http404`."""
+    """The render, if this person may see it; otherwise raises `Http404`."""
     renders = RenderJob.objects.visible_to(user)
     return get_object_or_404(renders.select_related("created_by", "retry_of"), pk=pk)
 
 
 def may_add(user: Any) -> bool:
-    """Whether this person may make renders, each of which costs money."""
+    """True if this person may make renders, each of which costs money."""
     return bool(conf.ANYBODY_ADDS or user.has_perm("renders.add_renderjob"))
 
 
 def may_prioritize(user: Any) -> bool:
-    """Whether this person may give a render a priority above 0: it is sent before the others'."""
+    """True if this person may set a priority above 0, which is sent before other renders."""
     return bool(user.is_staff or user.has_perm("renders.prioritize_renderjob"))
 
 
@@ -42,31 +41,31 @@ def priority_fault(user: Any, priority: int) -> InvalidRender | None:
 
 
 def may_exceed_waiting_limit(user: Any) -> bool:
-    """Whether this person may have more than `MAX_WAITING_PER_USER` renders waiting."""
+    """True if this person may have more than `MAX_WAITING_PER_USER` renders waiting."""
     return bool(user.is_staff or user.has_perm("renders.exceed_waiting_limit"))
 
 
 def may_cancel(user: Any, render: RenderJob) -> bool:
-    """The owner may, and staff with the permission to cancel."""
+    """True for the owner, and for staff with the permission to cancel."""
     if render.created_by_id == user.pk:
         return True
     return bool(user.is_staff and user.has_perm("renders.cancel_renderjob"))
 
 
 def may_retry(user: Any, render: RenderJob) -> bool:
-    """The owner may who may add renders, and staff with the permission to retry."""
+    """True for an owner who may add renders, and for staff with the permission to retry."""
     if render.created_by_id == user.pk and may_add(user):
         return True
     return bool(user.is_staff and user.has_perm("renders.retry_renderjob"))
 
 
 def lock(user: Any) -> None:
-    """Let this person's requests store their renders one after the other.
+    """Lock this person's row, so that their requests store renders one after the other.
 
-    So none of them is counted too late, and none is given the same turn. Call it in the
-    transaction that stores them, before that; `user` is None for the site's own code, which may
-    hold its transactions for long. On SQLite, which locks no rows, the transaction itself keeps
-    other writers out.
+    Without it, concurrent requests could exceed the limit or give two renders the same turn. Call
+    it in the transaction that stores the renders, before they are stored. None, for the site's own
+    code, takes no lock: that code may keep its transactions open for long. On SQLite, which locks
+    no rows, the transaction itself keeps other writers out.
     """
     if user is not None:
         users = get_user_model()._base_manager.select_for_update(no_key=True)
@@ -74,9 +73,9 @@ def lock(user: Any) -> None:
 
 
 def check(user: Any, new: int) -> None:
-    """Raise if this person has too many waiting, `new` of them stored just now.
+    """Raise `LineFull` or `TooManyAtOnce` if this person has too many renders waiting.
 
-    Call it in the transaction that stored them, which the exception rolls back.
+    `new` of them were just stored in this transaction, which the exception rolls back.
     """
     limit = _limit(user)
     if not (limit and new):
@@ -84,16 +83,16 @@ def check(user: Any, new: int) -> None:
     if error := too_many_at_once(user, new):
         raise error
     waiting = RenderJob.objects.waiting()
-    # Named, so that the index of each workspace's users is used.
-    theirs = waiting.filter(created_by=user.pk, workspace__in=waiting.their_workspaces())
-    # More than this makes no difference.
-    count = theirs.order_by()[: limit + new].count()
+    # The workspaces are listed so that the index on workspace and user is used.
+    own = waiting.filter(created_by=user.pk, workspace__in=waiting.their_workspaces())
+    # Counting further makes no difference.
+    count = own.order_by()[: limit + new].count()
     if count > limit:
         raise LineFull(count - new, new, limit)
 
 
 def too_many_at_once(user: Any, number: int) -> TooManyAtOnce | None:
-    """The error if this person can never have so many new renders waiting."""
+    """The error if this number alone exceeds the person's limit; otherwise None."""
     limit = _limit(user)
     return TooManyAtOnce(number, limit) if limit and number > limit else None
 

@@ -1,15 +1,13 @@
-"""References: a caller's own name for a request, so that it is made and billed once.
+"""Makes each request once, known by a caller's reference or by an idempotency key of the API.
 
-A reference belongs to a scope: the site's own code, or the user who gave it through the API, a
-page or the admin. The id of a row with a reference, and so its idempotency key, follows from the
-installation, the scope and the reference. Asked for again after a backup was restored, a render
-has the same key, and Sume answers with the job that it has.
+A reference is the caller's own name for a request. It belongs to a scope: the site's own code, or
+the user who gave it through the API, a page or the admin. The id of a row with a reference, and so
+its idempotency key at Sume, follows from the installation, the scope and the reference. So if the
+same request comes again after a backup was restored, its key is the same, and Sume answers with
+the job that it has.
 
-
-Create once: a request that is sent again with its key never makes a second paid render.
-
-The row of the key and the renders are stored in one transaction. Of two equal requests at the
-same time the second waits for that row, and then finds the renders of the first.
+An idempotency key is stored in one transaction with its renders. If two equal requests arrive at
+the same time, the second waits for the key's row and then returns the renders of the first.
 """
 
 import hashlib
@@ -33,13 +31,52 @@ from renders.sume.bodies import canonical
 ROWS = 2_000
 
 
+@dataclass(frozen=True)
+class Created:
+    """The renders of a request, in its order; `replayed` if an earlier request made them."""
+
+    renders: list[RenderJob]
+    replayed: bool = False
+
+
+def create_once(
+    requests: Sequence[Mapping[str, Any]], *, user: Any, key: str = "", body: Any = None
+) -> Created:
+    """Create the renders, or return those that an earlier request with this user's key made.
+
+    `body` is the whole request as received: a repeated one must equal it. Raises `KeyReused`,
+    `ReferenceTaken` or `InvalidRender`; nothing is stored then.
+    """
+    with transaction.atomic():
+        if not key:
+            return Created(_create(requests, user))
+        if key.startswith(ERASED):
+            raise KeyReused
+        body_hash = hashlib.sha256(canonical(body).encode()).hexdigest()
+        request, new = ApiRequest.objects.get_or_create(
+            user=user, key=key, defaults={"body_hash": body_hash}
+        )
+        if new:
+            if ApiRequest.objects.filter(user=user, key=fingerprint(key)).exists():
+                raise KeyReused  # its renders were erased since
+            renders = _create(requests, user)
+            request.render_ids = [str(render.pk) for render in renders]
+            request.save(update_fields=["render_ids"])
+            return Created(renders)
+    if request.body_hash != body_hash:
+        raise KeyReused
+    renders_by_id = RenderJob.objects.defer("request_body").in_bulk(request.render_ids)
+    known = {str(pk): render for pk, render in renders_by_id.items()}
+    return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
+
+
 def door(user: Any) -> str:
     """The scope of the references that this user gives through the API, a page or the admin."""
     return f"door:{user.pk}"
 
 
 def installation_id() -> UUID:
-    """Which installation this is: `INSTALLATION_ID`, else the random id kept in the database."""
+    """The installation's id: `INSTALLATION_ID`, else the random id stored in the database."""
     if conf.INSTALLATION_ID:
         return UUID(conf.INSTALLATION_ID)
     kept = Installation.objects.first()
@@ -50,9 +87,9 @@ def installation_id() -> UUID:
 
 
 def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
-    """Insert these, and return them in order: in place of each whose reference is known, its row.
+    """Insert renders and return their rows in order; for a known reference, the stored row.
 
-    A row was inserted by this call if it is the object that was given. Call it in a transaction.
+    A row was inserted by this call if it is the object that was passed. Call it in a transaction.
     """
     derived = [render for render in renders if render.reference or render.retry_of_id]
     if derived:
@@ -63,7 +100,7 @@ def insert(renders: Sequence[RenderJob]) -> list[RenderJob]:
     RenderJob.objects.bulk_create(
         [render for render in renders if render.pk not in first], batch_size=ROWS
     )
-    # Sorted, so that two callers never wait for each other's references.
+    # Sorted, so that two concurrent callers cannot deadlock.
     named = sorted(first.values(), key=lambda row: (row.reference or "", row.pk))
     for start in range(0, len(named), ROWS):
         batch = named[start : start + ROWS]
@@ -78,18 +115,22 @@ def asks_for(render: RenderJob, request: Mapping[str, Any], user: Any) -> bool:
     """
     if render.erased_at:
         return True
-    told = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
+    fields = ["prompt", "kind", "params", *(["workspace"] if "workspace" in request else [])]
     if takes_model(request["kind"]):
-        told.append("model")
-    asked = {name: request[name] for name in told}
-    same = canonical({name: getattr(render, name) for name in told}) == canonical(asked)
+        fields.append("model")
+    asked = {name: request[name] for name in fields}
+    same = canonical({name: getattr(render, name) for name in fields}) == canonical(asked)
     owner = getattr(user, "pk", None)
     # Compared as text: a caller may pass the id as a string.
     return same and str(render.created_by_id) == str(owner)
 
 
+def _create(requests: Sequence[Mapping[str, Any]], user: Any) -> list[RenderJob]:
+    return [render for render, _is_new in services.create(requests, user, door(user))]
+
+
 def _name(renders: Iterable[RenderJob]) -> None:
-    """Give the rows of references, and retries, the ids that follow from what they are."""
+    """Set the ids of rows with a reference, and of retries: they are derived from these."""
     installation = installation_id()
     for render in renders:
         if render.reference:
@@ -100,7 +141,7 @@ def _name(renders: Iterable[RenderJob]) -> None:
 
 
 def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
-    """As `insert`, for rows whose ids follow from what they are; no two have the same one."""
+    """As `insert`, for rows with derived ids, no two of them the same."""
     while True:
         known = _known_of(renders)
         try:
@@ -108,13 +149,13 @@ def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
                 RenderJob.objects.bulk_create([row for row in renders if row.pk not in known])
         except IntegrityError:
             if _known_of(renders).keys() <= known.keys():
-                raise  # another fault: no other caller has just stored one of them
+                raise  # another error: no concurrent caller has stored one of them
         else:
             return [known.get(row.pk, row) for row in renders]
 
 
 def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
-    """The rows that have the references or the ids of these, by the ids of these."""
+    """Stored rows with the same references or ids as these renders, by the renders' ids."""
     renders = list(renders)
     retries = [render.pk for render in renders if not render.reference]
     callers: dict[tuple[str, Any], dict[str, UUID]] = {}
@@ -123,52 +164,6 @@ def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
         of_caller[str(render.reference)] = render.pk
     rows = RenderJob.objects.in_bulk(retries) if retries else {}
     for (scope, owner), pks in callers.items():
-        found = RenderJob.objects.of_references(scope, owner, list(pks))
-        rows |= {pks[name]: row for name, row in found.items()}
+        stored = RenderJob.objects.of_references(scope, owner, list(pks))
+        rows |= {pks[name]: row for name, row in stored.items()}
     return rows
-
-
-@dataclass(frozen=True)
-class Created:
-    """The renders of a request, in its order; `replayed` where an earlier one made them."""
-
-    renders: list[RenderJob]
-    replayed: bool = False
-
-
-def create_once(
-    requests: Sequence[Mapping[str, Any]], *, user: Any, key: str = "", body: Any = None
-) -> Created:
-    """Create the renders, or return those that this user's key has made before.
-
-    `body` is the whole request as it came: what a repeated one must equal. Raises `KeyReused`,
-    `ReferenceTaken` or `InvalidRender`; nothing is stored then.
-    """
-    with transaction.atomic():
-        if not key:
-            return Created(_create(requests, user))
-        if key.startswith(ERASED):
-            raise KeyReused
-        body_hash = hashlib.sha256(canonical(body).encode()).hexdigest()
-        request, new = ApiRequest.objects.get_or_create(
-            user=user, key=key, defaults={"body_hash": body_hash}
-        )
-        if new:
-            if ApiRequest.objects.filter(user=user, key=fingerprint(key)).exists():
-                raise KeyReused  # what it made was erased since
-            renders = _create(requests, user)
-            request.render_ids = [str(render.pk) for render in renders]
-            request.save(update_fields=["render_ids"])
-            return Created(renders)
-    if request.body_hash != body_hash:
-        raise KeyReused
-    known = {str(pk): render for pk, render in _found(request.render_ids).items()}
-    return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
-
-
-def _create(requests: Sequence[Mapping[str, Any]], user: Any) -> list[RenderJob]:
-    return [render for render, _is_new in services.create(requests, user, door(user))]
-
-
-def _found(ids: list[str]) -> dict[Any, RenderJob]:
-    return RenderJob.objects.defer("request_body").in_bulk(ids)

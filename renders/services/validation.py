@@ -1,4 +1,4 @@
-"""The door: what a request for a render must be. One error, in words, for every way in."""
+"""Validates a request for a render: the same rules and error texts for every way to make one."""
 
 import json
 import math
@@ -21,18 +21,20 @@ SAY_WHAT = {
 }
 MAX_PARAMS_BYTES = 100_000
 MAX_DEPTH = 20
+# Default of a prompt that was not passed: no error for it, since the form reported one.
+MISSING = object()
 
 
 def request_fields() -> tuple[str, ...]:
-    """What a request may name; of workspaces nobody reads where there is one."""
+    """The fields that a request may have; `workspace` only if there are several."""
     return (*REQUEST_FIELDS, *((WORKSPACE_FIELD,) if workspaces.several() else ()))
 
 
 def clean_request(prompt: Any, **fields: Any) -> dict[str, Any]:
-    """Return the fields of a `RenderJob`, ready to store; `workspace` only where one is named.
+    """Return the fields of a `RenderJob`, ready to store; `workspace` only if one is given.
 
     `fields` are those of `request_fields`; each has a default. Raises `InvalidRender`, whose
-    `field` names the argument at fault; of a field of one kind's own, `params.<name>`.
+    `field` names the argument at fault; for a field of one kind only, it is `params.<name>`.
     """
     cleaned, errors = _clean(prompt=prompt, **fields)
     if errors:
@@ -41,12 +43,44 @@ def clean_request(prompt: Any, **fields: Any) -> dict[str, Any]:
 
 
 def request_errors(fields: Mapping[str, Any]) -> list[InvalidRender]:
-    """Every field's error, where `clean_request` stops at the first. A missing field is fine."""
+    """The errors of all fields; `clean_request` stops at the first. A missing field is fine."""
     return _clean(**fields)[1]
 
 
-# Default of a prompt that was not passed: no error for it, since the form reported one.
-MISSING = object()
+def clean_params(params: Any) -> dict[str, Any]:
+    """Check `params`: a JSON object of limited size and depth.
+
+    Raises `InvalidRender`.
+    """
+    if not isinstance(params, dict):
+        raise InvalidRender("params", 'A JSON object is needed, for instance {"seed": 7}.')
+    _json("params", params, depth=0)
+    if len(json.dumps(params)) > MAX_PARAMS_BYTES:
+        raise InvalidRender("params", f"More than {MAX_PARAMS_BYTES:,} bytes of JSON.")
+    return params
+
+
+class JsonError(ValueError):
+    """The text is not JSON; the error is at this line and column (both count from 1)."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+def parse_json(text: str) -> Any:
+    """The value of strict JSON: no NaN, no infinity.
+
+    Raises `ValueError`; a `JsonError` if the place is known.
+    """
+    try:
+        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        words = f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
+        raise JsonError(words, error.lineno, error.colno) from None
+    except RecursionError:
+        raise ValueError("Nested too deeply.") from None
 
 
 def _clean(
@@ -59,7 +93,7 @@ def _clean(
     reference: Any = None,
     workspace: Any = None,
 ) -> tuple[dict[str, Any], list[InvalidRender]]:
-    """The fields that are right, and all that is wrong."""
+    """The valid fields, and all errors."""
     errors: list[InvalidRender] = []
     cleaned: dict[str, Any] = {}
 
@@ -103,7 +137,7 @@ def _kind(kind: Any) -> Kind:
 
 
 def _model(model: Any, kind: Kind) -> str:
-    """Empty for a kind that has none."""
+    """The model; empty for a kind that has none."""
     if not takes_model(kind):
         if model not in (None, "", AUTO):
             words = f"Kind {kind} takes no model; leave it out."
@@ -136,7 +170,7 @@ def _reference(reference: Any) -> str | None:
 def _fitting(
     kind: Kind, prompt: str | None, params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[InvalidRender]]:
-    """The further fields, and where they and the prompt are not what this kind is made of."""
+    """The cleaned `params`, and the errors of these and the prompt for this kind."""
     if not prompt:  # if one is needed, that was reported already
         prompt = "any" if bodies.needs_prompt(kind, params) else ""
     cleaned, wrong = bodies.check(kind, prompt, params)
@@ -152,19 +186,6 @@ def _workspace(name: Any) -> str:
     if name not in known:
         raise InvalidRender("workspace", "There is no such workspace.")
     return str(name)
-
-
-def clean_params(params: Any) -> dict[str, Any]:
-    """Check the further fields of the request: a JSON object of modest size.
-
-    Raises `InvalidRender`.
-    """
-    if not isinstance(params, dict):
-        raise InvalidRender("params", 'A JSON object is needed, for instance {"seed": 7}.')
-    _json("params", params, depth=0)
-    if len(json.dumps(params)) > MAX_PARAMS_BYTES:
-        raise InvalidRender("params", f"More than {MAX_PARAMS_BYTES:,} bytes of JSON.")
-    return params
 
 
 def _json(where: str, value: Any, depth: int) -> None:
@@ -192,7 +213,7 @@ def _json(where: str, value: Any, depth: int) -> None:
 def _number(where: str, value: int | float) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidRender("params", f"{where}: NaN and infinity are not JSON numbers.")
-    if abs(value) >= 2**63:  # PostgreSQL gives such a float back as a whole number
+    if abs(value) >= 2**63:  # PostgreSQL returns such a float as an integer
         raise InvalidRender("params", f"{where}: the number is too large.")
 
 
@@ -209,26 +230,6 @@ def _text(field: str, value: Any, longest: int) -> str:
     except UnicodeEncodeError:
         raise InvalidRender(field, "Half of a surrogate pair is not a character.") from None
     return value
-
-
-class JsonError(ValueError):
-    """Not JSON, from this line and column on (both count from 1)."""
-
-    def __init__(self, message: str, line: int, column: int) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-
-
-def parse_json(text: str) -> Any:
-    """Read strict JSON: no NaN, no infinity. Raises `ValueError`, a `JsonError` if it can."""
-    try:
-        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        words = f"Not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}."
-        raise JsonError(words, error.lineno, error.colno) from None
-    except RecursionError:
-        raise ValueError("Nested too deeply.") from None
 
 
 def _parse_int(digits: str) -> int:

@@ -1,4 +1,4 @@
-"""Which workspace a render is made in, and who may name one."""
+"""Chooses the workspace of a render, and checks which ones a person may name."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,12 +16,12 @@ PERMISSION = "renders.choose_workspace"
 
 
 def choose(user: Any) -> str:
-    """The workspace of what this person (or None: a program) makes and names no workspace for.
+    """The workspace of a render that names none, for this person (None: a program).
 
-    As `WORKSPACE_FOR` says, else the person's own, else the default one. Raises `InvalidRender`
-    where that one is not configured: another account would be billed.
+    The first match wins: `WORKSPACE_FOR`, the person's own, the default one. Raises `InvalidRender`
+    if that one is not configured: any other would bill another account.
     """
-    name = _told(user) or _own(user) or workspaces.DEFAULT
+    name = _from_setting(user) or _own(user) or workspaces.DEFAULT
     if workspaces.missing(name):
         raise InvalidRender(
             "workspace",
@@ -31,7 +31,7 @@ def choose(user: Any) -> str:
 
 
 def remembering() -> Callable[[Any], str]:
-    """As `choose`, for many renders at once: each person is asked about once."""
+    """As `choose`, for many renders at once: each person is looked up once."""
     known: dict[Any, str] = {}
 
     def chosen(user: Any) -> str:
@@ -44,7 +44,7 @@ def remembering() -> Callable[[Any], str]:
 
 
 def may_choose(user: Any, name: str) -> bool:
-    """Whether this person may name this workspace: with the permission, or if it is theirs."""
+    """True if this person may name this workspace: it is their own, or they have the permission."""
     if user is None or user.has_perm(PERMISSION):
         return True
     try:
@@ -54,7 +54,7 @@ def may_choose(user: Any, name: str) -> bool:
 
 
 def choices(user: Any) -> list[str]:
-    """The workspaces that this person may name, their own first; nothing where there is one."""
+    """The workspaces that this person may name, their own first; empty if there is only one."""
     if not workspaces.several() or not user.has_perm(PERMISSION):
         return []
     try:
@@ -65,8 +65,9 @@ def choices(user: Any) -> list[str]:
 
 
 def prices(user: Any) -> Mapping[str, int]:
-    """What a render of each kind costs this person about, in millionths, where it is known: with
-    the model that forms begin with.
+    """The estimated price of each kind for this person, in millionths of a dollar.
+
+    It is for the default model of forms. Kinds without a known price are left out.
     """
     try:
         own = workspaces.find(choose(user))
@@ -74,17 +75,17 @@ def prices(user: Any) -> Mapping[str, int]:
         own = None
     if own is None:
         return {}
-    found = {kind.value: estimated(own, kind, default_model()) for kind in Kind}
-    return {kind: micros for kind, micros in found.items() if micros is not None}
+    estimates = {kind.value: estimated(own, kind, default_model()) for kind in Kind}
+    return {kind: micros for kind, micros in estimates.items() if micros is not None}
 
 
 def refuse(user: Any, name: Any) -> None:
-    """Raises `InvalidRender` where this person may not name this workspace."""
+    """Raise `InvalidRender` if this person may not name this workspace."""
     if isinstance(name, str) and name and not may_choose(user, name):
         raise InvalidRender("workspace", "You may not choose this workspace; leave it out.")
 
 
-def _told(user: Any) -> str | None:
+def _from_setting(user: Any) -> str | None:
     path = conf.WORKSPACE_FOR
     if not path:
         return None
@@ -99,6 +100,6 @@ def _told(user: Any) -> str | None:
 def _own(user: Any) -> str | None:
     if user is None or not getattr(user, "pk", None):
         return None
-    # Asked where there is one workspace, too: theirs may be the one that was taken out.
+    # Looked up even if there is one workspace only: the person's own may have been removed.
     rows = UserWorkspace.objects.filter(user=user.pk)
     return rows.values_list("workspace", flat=True).first()
