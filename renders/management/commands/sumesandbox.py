@@ -163,19 +163,22 @@ class Command(BaseCommand):
             "API_KEY": "<the key you gave>" if options["key"] else "anything",
             "MEDIA_PRIVATE_HOSTS": urlsplit(url).hostname,
         }
-        self._say(f"The Sume sandbox is listening on {url}")
-        self._say("It is a stand-in: it makes no real pictures, and nothing is billed.")
-        self._say(f"Avatars that are ready: {', '.join(options['avatar'] or DEFAULTS.avatars)}")
-        self._say("For this repository's project, set in the environment:")
         variables = (f"{VARIABLES[name]}={shlex.quote(str(value))}" for name, value in own.items())
-        self._say(f"  {' '.join(variables)}")
-        self._say("For a project of your own, add to its settings, below RENDERS:")
-        self._say(f"  RENDERS |= {json.dumps(own)}")
-        self._say("Restart the app. To make sure: `python manage.py rendersdoctor` names the host.")
-        self._say("Stop it with Ctrl-C.")
+        # At once, so that a reader of the first line gets the others even if a signal follows.
+        self._say(
+            f"The Sume sandbox is listening on {url}\n"
+            "It is a stand-in: it makes no real pictures, and nothing is billed.\n"
+            f"Avatars that are ready: {', '.join(options['avatar'] or DEFAULTS.avatars)}\n"
+            "For this repository's project, set in the environment:\n"
+            f"  {' '.join(variables)}\n"
+            "For a project of your own, add to its settings, below RENDERS:\n"
+            f"  RENDERS |= {json.dumps(own)}\n"
+            "Restart the app. To make sure: `python manage.py rendersdoctor` names the host.\n"
+            "Stop it with Ctrl-C."
+        )
 
-    def _say(self, line: str) -> None:
-        self.stdout.write(line)
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
         # Whoever started us through a pipe waits for the address.
         self.stdout.flush()
 
