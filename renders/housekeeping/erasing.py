@@ -49,7 +49,7 @@ class Erased:
     keys: int = 0
     task_results: int = 0
     failed: int = 0
-    """Renders whose files the storage did not delete: the next call tries them again."""
+    """Renders with files that the storage did not delete: the next call tries them again."""
     left: int = 0
     """Renders that are not over: they were made meanwhile."""
     rest: int = 0

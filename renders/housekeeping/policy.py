@@ -70,7 +70,7 @@ class Old:
         ]
 
     def renders(self) -> RenderQuerySet:
-        """All renders whose time is up."""
+        """All renders that are too old."""
         where = NOTHING
         for part in self.parts:
             where |= part
@@ -97,7 +97,7 @@ class Old:
         return rest
 
     def with_media(self) -> RenderQuerySet:
-        """Completed renders whose media are too old. Their rows are kept."""
+        """Completed renders with media that are too old. Their rows are kept."""
         if not self.ages.media:
             return RenderJob.objects.none()
         return RenderJob.objects.filter(

@@ -18,7 +18,7 @@ from renders.housekeeping.policy import KEEP_WEBHOOKS, Ages, Old, is_in, walk
 from renders.models import ApiRequest, RenderEvent, RenderJob, WebhookEvent
 from renders.models.querysets import OVER, RenderQuerySet
 
-# After this many renders whose files cannot be deleted, the storage counts as unavailable.
+# After this many renders with files that cannot be deleted, the storage counts as unavailable.
 MOST_FAILED = 100
 # Timeline ids follow their times, except for entries closer than this many rows.
 WINDOW = 5_000
@@ -41,7 +41,7 @@ class Pruned:
     drafts: int = 0
     task_results: int = 0
     failed: int = 0
-    """Renders whose files the storage did not delete."""
+    """Renders with files that the storage did not delete."""
     stopped: bool = False
     """True if the run ended before everything was deleted."""
 
@@ -78,7 +78,7 @@ class Pruning:
     ) -> None:
         self._old = Old(ages)
         self._batch = batch
-        self._told = told
+        self._report = told
         self._stop = stop
         self._failed: set[UUID] = set()
         self.done = Pruned()
@@ -94,12 +94,12 @@ class Pruning:
     def _going(self, rows: int) -> bool:
         """Report a batch of this many rows; True to go on."""
         if rows:
-            self._told(rows)
+            self._report(rows)
         self.done.stopped = self._stop() or self.done.failed >= MOST_FAILED
         return not self.done.stopped
 
     def _marked(self) -> None:
-        """Finish the renders whose files an earlier, interrupted run began to delete."""
+        """Finish the deletions of files that an interrupted run began."""
         self._clear_all(removal.marked())
 
     def _delete(self) -> None:

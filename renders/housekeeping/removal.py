@@ -44,11 +44,11 @@ class Cleared:
     files: int = 0
     bytes: int = 0
     failed: list[UUID] = field(default_factory=list)
-    """Renders whose files the storage did not delete: they remain marked."""
+    """Renders with files that the storage did not delete: they remain marked."""
 
 
 def marked() -> RenderQuerySet:
-    """Renders whose files a process began to delete."""
+    """Renders with files that a process began to delete."""
     return RenderJob.objects.filter(removing_at__isnull=False)
 
 

@@ -40,7 +40,7 @@ BACK_OFF_SECONDS = 2.0
 def finish(render_id: UUID, sume: Clients, leases: Leases) -> list[Step]:
     """Finish an ended render that is not handled yet; any other render is left alone.
 
-    Media that are still to be stored come first: their step is returned, and ends with this one.
+    Media that are still to be stored come first: their step is returned, and this one follows it.
     """
     with hold(leases, str(render_id), conf.grace_seconds) as free:
         return _finish(render_id, sume) if free else []

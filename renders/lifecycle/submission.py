@@ -76,6 +76,33 @@ def send(claim: Claim, sume: Clients) -> list[Step]:
     return steps
 
 
+def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
+    """The claimed row with its request frozen, so that a resend has the same body.
+
+    None if the claim was lost: the sweep took the row back, and the next claim sends it. Raises
+    `BadField` if an older release stored the row and its request is not valid.
+    """
+    render = RenderJob.objects.get(pk=render_id)
+    if not render.request_body:
+        by_webhook = workspaces.get(render.workspace).webhooks_wanted
+        fields = bodies.body(render.kind, render.model, render.prompt, render.params)
+        fields["mode"] = "async"
+        if by_webhook:
+            address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
+            fields |= {"mode": "webhook", "webhook_url": address}
+        transitions.freeze_request(
+            render_id,
+            claimed_at,
+            bodies.SHAPES[Kind(render.kind)].path,
+            # The same request has the same bytes, even in a restored database.
+            canonical(fields),
+            by_webhook=by_webhook,
+        )
+        render.refresh_from_db()
+    held = render.status == Status.SUBMITTING and render.claimed_at == claimed_at
+    return render if held and render.request_body else None
+
+
 def _send(pk: UUID, claim: Claim, sume: Clients) -> list[Step]:
     workspace = claim.workspace
     try:
@@ -114,33 +141,6 @@ def _client_for(render: RenderJob, claim: Claim, sume: Clients) -> SumeClient:
     if render.workspace != claim.workspace:
         raise AssertionError(f"Render {render.pk} was claimed for {claim.workspace}.")
     return sume(render.workspace)
-
-
-def frozen(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
-    """The claimed row with its request frozen, so that a resend has the same body.
-
-    None if the claim was lost: the sweep took the row back, and the next claim sends it. Raises
-    `BadField` if an older release stored the row and its request is not valid.
-    """
-    render = RenderJob.objects.get(pk=render_id)
-    if not render.request_body:
-        by_webhook = workspaces.get(render.workspace).webhooks_wanted
-        fields = bodies.body(render.kind, render.model, render.prompt, render.params)
-        fields["mode"] = "async"
-        if by_webhook:
-            address = conf.PUBLIC_URL + reverse("renders:sume_webhook")
-            fields |= {"mode": "webhook", "webhook_url": address}
-        transitions.freeze_request(
-            render_id,
-            claimed_at,
-            bodies.SHAPES[Kind(render.kind)].path,
-            # The same request has the same bytes, even in a restored database.
-            canonical(fields),
-            by_webhook=by_webhook,
-        )
-        render.refresh_from_db()
-    held = render.status == Status.SUBMITTING and render.claimed_at == claimed_at
-    return render if held and render.request_body else None
 
 
 def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:

@@ -113,7 +113,7 @@ def _unstored(renders: RenderQuerySet, now: datetime) -> RenderQuerySet:
 
 
 def _readable(now: datetime) -> list[str]:
-    """The workspaces whose reads are not paused."""
+    """The workspaces in which reads are not paused."""
     return [name for name in workspaces.names() if not gate.closed(name, RequestType.READS, now)]
 
 

@@ -54,7 +54,7 @@ class Standing:
     accounts: dict[str, tuple[list[GateStanding], Figures]]
     """By workspace: both gates, and what counts against its limits."""
     media_waiting: dict[str, int] = field(default_factory=dict)
-    """By workspace: handled renders whose media wait for a late try; counts of 0 are missing."""
+    """By workspace: handled renders with media to store late; counts of 0 are missing."""
     at: datetime = field(default_factory=timezone.now)
 
 

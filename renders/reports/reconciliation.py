@@ -56,7 +56,7 @@ class Comparison:
     without_row: list[ListedJob]
     """Jobs that no row names, in any workspace."""
     unlisted: list[AcceptedRender]
-    """Renders of the compared time whose job is not in the list; still running ones first."""
+    """Renders of the compared time that the list does not contain; running ones first."""
     unchecked: int
     """Further ones, beyond the number that may be checked."""
     unsent: int
@@ -74,7 +74,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Check:
-    """What Sume answered for each render whose job is not in the list."""
+    """Sume's answers for the renders that its list does not contain."""
 
     unknown: list[AcceptedRender]
     """Sume does not know the job (404)."""

@@ -79,9 +79,9 @@ def _figure(label: str, value: int | str, query: str, *, alarming: bool = False)
     return Figure(label, shown, url, alarm=alarming and bool(value))
 
 
-def _before_today(renders: RenderQuerySet, since: dict[str, datetime], whose: Any) -> int:
+def _before_today(renders: RenderQuerySet, since: dict[str, datetime], scope: Any) -> int:
     """This month's cost before today, in millionths. Cached: many rows that hardly change."""
-    key = f"renders:spent:{whose}:{since['today'].isoformat()}"
+    key = f"renders:spent:{scope}:{since['today'].isoformat()}"
     spent: int | None = cache.get(key)
     if spent is None:
         earlier = renders.filter(finished_at__gte=since["month"], finished_at__lt=since["today"])

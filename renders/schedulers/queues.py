@@ -80,7 +80,7 @@ class Queue(Protocol):
         """Take up to `limit` due renders, if possible none of the workspaces in `resting`."""
 
     def settle(self, read: Sequence[tuple[LeasedRender, float | None]]) -> None:
-        """Note when these recorded renders are due again: in so many seconds, or (None) never."""
+        """Note when these recorded renders are due again: in this many seconds, or (None) never."""
 
     def let_go(self, held: Sequence[LeasedRender]) -> None:
         """Release these: another reader has recorded an answer, and continues."""

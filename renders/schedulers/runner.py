@@ -160,10 +160,11 @@ class Runner:
 def find(
     *, starting: Collection[UUID] = (), finishes: int = BATCH, saves: int = BATCH
 ) -> list[Step]:
-    """Steps that a process left undone or a web process created; each goes to one caller only.
+    """Steps, except reads, that a process left undone or a web process created.
 
-    `starting`: renders that are being sent now; each starts the next of its workspace. In all other
-    workspaces, this starts the first. `finishes`, `saves`: how many of these steps can begin now.
+    Each unfinished one goes to one caller only. `starting`: renders that are being sent now; each
+    starts the next of its workspace. In all other workspaces, this starts the first. `finishes`,
+    `saves`: how many finish and media steps can begin now.
     """
     now = timezone.now()
     renders = RenderJob.objects

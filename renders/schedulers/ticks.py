@@ -23,7 +23,7 @@ TICK_SECONDS = 10.0
 # It ends early if no read is due within this time; a read added later waits for the next tick.
 REST_SECONDS = 1.0
 TURN_SECONDS = 0.1
-# The lease of a chain whose worker was killed expires after this; a live tick renews it often.
+# After a worker was killed, its chain's lease expires in this time; a live tick renews it often.
 LEASE_SECONDS = 10.0
 RENEW_SECONDS = 1.0
 

@@ -46,11 +46,11 @@ def faults(user: Any, requests: Sequence[Mapping[str, Any]]) -> list[tuple[int, 
         if (workspace := request.get("workspace") or own)
     ]
     rows = Avatar.objects.filter(handle__in={handle for *_, handle in wanted})
-    known = {(row.workspace, row.handle): row for row in rows}
+    avatars = {(row.workspace, row.handle): row for row in rows}
     trusted = sees_all(user)
     errors = []
     for index, kind, workspace, handle in wanted:
-        row = known.get((workspace, handle))
+        row = avatars.get((workspace, handle))
         owned = row is not None and row.owner_id == user.pk
         if kind == Kind.AVATAR and row is not None and not owned:
             words = f"The handle {handle} is taken. Choose another one."

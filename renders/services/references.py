@@ -1,4 +1,4 @@
-"""Makes each request once, known by a caller's reference or by an idempotency key of the API.
+"""Makes each request once, identified by a caller's reference or the API's idempotency key.
 
 A reference is the caller's own name for a request. It belongs to a scope: the site's own code, or
 the user who gave it through the API, a page or the admin. The id of a row with a reference, and so
@@ -27,7 +27,7 @@ from renders.redaction import ERASED, fingerprint
 from renders.states import takes_model
 from renders.sume.bodies import canonical
 
-# Rows, or values, in one statement: SQLite takes only so many.
+# Most rows, or values, in one statement: SQLite has a limit.
 ROWS = 2_000
 
 
@@ -66,8 +66,8 @@ def create_once(
     if request.body_hash != body_hash:
         raise KeyReused
     renders_by_id = RenderJob.objects.defer("request_body").in_bulk(request.render_ids)
-    known = {str(pk): render for pk, render in renders_by_id.items()}
-    return Created([known[pk] for pk in request.render_ids if pk in known], replayed=True)
+    left = {str(pk): render for pk, render in renders_by_id.items()}
+    return Created([left[pk] for pk in request.render_ids if pk in left], replayed=True)
 
 
 def door(user: Any) -> str:
@@ -143,18 +143,18 @@ def _name(renders: Iterable[RenderJob]) -> None:
 def _insert_named(renders: list[RenderJob]) -> list[RenderJob]:
     """As `insert`, for rows with derived ids, no two of them the same."""
     while True:
-        known = _known_of(renders)
+        stored = _stored_rows(renders)
         try:
             with transaction.atomic():
-                RenderJob.objects.bulk_create([row for row in renders if row.pk not in known])
+                RenderJob.objects.bulk_create([row for row in renders if row.pk not in stored])
         except IntegrityError:
-            if _known_of(renders).keys() <= known.keys():
+            if _stored_rows(renders).keys() <= stored.keys():
                 raise  # another error: no concurrent caller has stored one of them
         else:
-            return [known.get(row.pk, row) for row in renders]
+            return [stored.get(row.pk, row) for row in renders]
 
 
-def _known_of(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
+def _stored_rows(renders: Iterable[RenderJob]) -> dict[UUID, RenderJob]:
     """Stored rows with the same references or ids as these renders, by the renders' ids."""
     renders = list(renders)
     retries = [render.pk for render in renders if not render.reference]

@@ -33,8 +33,8 @@ def request_fields() -> tuple[str, ...]:
 def clean_request(prompt: Any, **fields: Any) -> dict[str, Any]:
     """Return the fields of a `RenderJob`, ready to store; `workspace` only if one is given.
 
-    `fields` are those of `request_fields`; each has a default. Raises `InvalidRender`, whose
-    `field` names the argument at fault; for a field of one kind only, it is `params.<name>`.
+    `fields` are those of `request_fields`; each has a default. Raises `InvalidRender`; its
+    `field` names the argument at fault. For a field of one kind only, it is `params.<name>`.
     """
     cleaned, errors = _clean(prompt=prompt, **fields)
     if errors:
@@ -170,7 +170,7 @@ def _reference(reference: Any) -> str | None:
 def _fitting(
     kind: Kind, prompt: str | None, params: dict[str, Any]
 ) -> tuple[dict[str, Any], list[InvalidRender]]:
-    """The cleaned `params`, and the errors of these and the prompt for this kind."""
+    """The cleaned `params`, and the errors of `params` and the prompt for this kind."""
     if not prompt:  # if one is needed, that was reported already
         prompt = "any" if bodies.needs_prompt(kind, params) else ""
     cleaned, wrong = bodies.check(kind, prompt, params)
@@ -182,8 +182,7 @@ def _fitting(
 
 
 def _workspace(name: Any) -> str:
-    known = workspaces.names()
-    if name not in known:
+    if name not in workspaces.names():
         raise InvalidRender("workspace", "There is no such workspace.")
     return str(name)
 

@@ -32,13 +32,13 @@ def choose(user: Any) -> str:
 
 def remembering() -> Callable[[Any], str]:
     """As `choose`, for many renders at once: each person is looked up once."""
-    known: dict[Any, str] = {}
+    cache: dict[Any, str] = {}
 
     def chosen(user: Any) -> str:
         key = getattr(user, "pk", None)
-        if key not in known:
-            known[key] = choose(user)
-        return known[key]
+        if key not in cache:
+            cache[key] = choose(user)
+        return cache[key]
 
     return chosen
 
