@@ -125,11 +125,8 @@ def release_renders(renders: RenderQueries) -> Tally:
     """Let held ones be sent in their turn."""
 
     def release(pks: list[UUID]) -> list[UUID]:
-        with transaction.atomic():
-            # Only what returns now: another click may have released some, and a claim has them.
-            released = RenderJob.objects.unhold_many(pks, timezone.now())
-            turns.give_again(released)
-            return released
+        turns.give_again(RenderJob.objects.filter(HELD, pk__in=pks))
+        return RenderJob.objects.unhold_many(pks, timezone.now())
 
     tally = _walk(renders.filter(HELD), release)
     transaction.on_commit(lambda: scheduling.follow(claims.next_in_lines()), robust=True)

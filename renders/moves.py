@@ -72,13 +72,15 @@ class Moves(RenderQueries):
         """As `_move`, for many at once; returns those that this caller won.
 
         Nobody waits for one row while holding others, so no two callers wait for each other:
-        what somebody else holds just now is passed over, and then moved by itself.
+        what somebody else holds just now is passed over, and then moved by itself. Inside a
+        transaction of the caller's, which may hold others, it is passed over for good.
         """
         from renders.models import RenderEvent
 
         what, detail = event
         rows = self.filter(where, pk__in=list(pks), status__in=list(states))
         skips = connections[self.db].features.has_select_for_update_skip_locked
+        holds_others = connections[self.db].in_atomic_block
         with transaction.atomic(using=self.db):
             won = list(
                 rows.select_for_update(no_key=skips, skip_locked=skips).values_list("pk", flat=True)
@@ -87,7 +89,9 @@ class Moves(RenderQueries):
             RenderEvent.objects.using(self.db).bulk_create(
                 [RenderEvent(render_id=pk, what=what, detail=detail[:500]) for pk in won]
             )
-        passed_over = set(rows.values_list("pk", flat=True)).difference(won) if skips else ()
+        if holds_others or not skips:
+            return won
+        passed_over = set(rows.values_list("pk", flat=True)).difference(won)
         one_by_one = [
             pk for pk in passed_over if self._move(pk, states, event, where=where, **changes)
         ]

@@ -4,13 +4,14 @@ So a dear clip does not hold up the pictures behind it. Its row says why it wait
 is done under the lock of the workspace's gate, so nobody else spends meanwhile.
 """
 
+import random
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Max, Min
+from django.db.models import Count, Max
 
-from renders import gate, turns, workspaces
+from renders import gate, spending, turns, workspaces
 from renders.conf import conf
 from renders.models import RenderJob
 from renders.queries import RenderQueries
@@ -49,6 +50,7 @@ def take_back(workspace: str, now: datetime) -> int:
     """Return to the line what fits now, of each user and sort no more than fits; how many.
 
     The sweep calls it: costs were lower than their price, a month has begun, a limit was raised.
+    Whose renders are first is drawn each time, so that nobody always is.
     """
     aside = RenderJob.objects.over_budget().filter(workspace=workspace)
     limits = workspaces.find(workspace)
@@ -57,17 +59,22 @@ def take_back(workspace: str, now: datetime) -> int:
     with transaction.atomic():
         gate.lock(workspace, Sort.WRITES)
         funds, taken = Funds(limits, now), 0
-        sorts = (
+        sorts = list(
             aside.order_by()
             .values_list("created_by", "kind", "model")
-            .annotate(number=Count("pk"), top=Max("priority"), first=Min("created_at"))
+            .annotate(number=Count("pk"), top=Max("priority"))
         )
-        for user, kind, model, number, *_ in sorts.order_by(F("top").desc(), "first"):
+        random.shuffle(sorts)
+        sorts.sort(key=lambda sort: -sort[-1])
+        for user, kind, model, number, _ in sorts:
             number = funds.fitting(user, kind, model, min(number, conf.SWEEP_BATCH - taken))
+            if spending.limited(limits):  # the same money is for what they have in the line
+                theirs = RenderJob.objects.in_line().filter(workspace=workspace, created_by=user)
+                number -= theirs.order_by()[:number].count()
             rows = aside.filter(created_by=user, kind=kind, model=model)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:
                 back = RenderJob.objects.take_back(pks, now)
-                turns.give_again(back)
+                turns.give_again(RenderJob.objects.filter(pk__in=back))
                 taken += len(back)
     return taken

@@ -210,6 +210,7 @@ class Sending(Moves):
             ("sent again", "With the same key: if Sume has made it, it answers with that job."),
             where=RESENDABLE,
             status=Status.PENDING,
+            turn=Coalesce("turn", Value(0)),
             outcome_unknown_at=Coalesce("outcome_unknown_at", Value(now)),
             released_at=now,
             claimed_at=None,
@@ -263,15 +264,15 @@ class Sending(Moves):
         )
 
     def take_back(self, pks: Iterable[UUID], now: datetime) -> list[UUID]:
-        """Clear the reason of those that were put aside and fit now; they have a turn again.
+        """Clear the reason of those that were put aside and fit now, before they get a turn again.
 
-        They get all the time that a new render has.
+        They have all the time that a new render has.
         """
         return self._move_many(
             pks,
             [Status.PENDING],
             (BACK_IN_LINE, ""),
-            where=Q(held_at__isnull=True, turn__isnull=True, error_code=OVER_BUDGET),
+            where=Q(held_at__isnull=True, turn__isnull=True),
             released_at=now,
             error_code="",
             error_message="",

@@ -164,7 +164,7 @@ def _accepted(render: RenderJob, accepted: Accepted) -> list[Step]:
         "next_poll_at": now + timedelta(seconds=delay),
     }
     won = RenderJob.objects.record_submitted(render.pk, now, **facts)
-    if not won and not _known_after_all(render.pk, now, facts):
+    if not won and not _known_after_all(render, now, facts):
         _unclaimed(render.pk, accepted.job_id)
         return []
     logger.info("Render %s submitted as Sume job %s.", render.pk, accepted.job_id)
@@ -187,16 +187,17 @@ def _webhook_wait(render: RenderJob) -> float:
     return account.webhook_poll_seconds if account else 0.0
 
 
-def _known_after_all(render_id: UUID, now: datetime, facts: dict[str, Any]) -> bool:
+def _known_after_all(render: RenderJob, now: datetime, facts: dict[str, Any]) -> bool:
     """Accept a late answer for a row that had failed with an unknown outcome; True if it did."""
     with transaction.atomic():
+        gate.lock(render.workspace, Sort.WRITES)  # nobody adds up what is spent meanwhile
         # The lock is that of a retry, which would have a key of its own.
-        RenderJob.objects.select_for_update(no_key=True).filter(pk=render_id).first()
-        unknown = RenderJob.objects.resendable().filter(pk=render_id).exists()
+        RenderJob.objects.select_for_update(no_key=True).filter(pk=render.pk).first()
+        unknown = RenderJob.objects.resendable().filter(pk=render.pk).exists()
         return (
             unknown
-            and RenderJob.objects.resend(render_id, now)
-            and RenderJob.objects.record_submitted(render_id, now, **facts)
+            and RenderJob.objects.resend(render.pk, now)
+            and RenderJob.objects.record_submitted(render.pk, now, **facts)
         )
 
 

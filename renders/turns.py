@@ -6,9 +6,10 @@ whoever adds the first one now is soon next. Renders without an owner count as o
 level of priority of each workspace has tags of its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
+
+from django.db import connections, transaction
 
 from renders.conf import conf
 from renders.models import RenderJob
@@ -28,32 +29,36 @@ def give(renders: Sequence[RenderJob]) -> None:
             render.turn = last + ahead if conf.FAIR else last
 
 
-def give_again(pks: Iterable[UUID]) -> None:
-    """Give new tags to rows that return to the line, in the transaction that returns them.
+def give_again(renders: RenderQueries) -> None:
+    """Give new tags to stored rows that are out of the line, before they return to it.
 
-    With their old tags, all of them would go before what others have added since.
+    With their old tags, all of them would go before what others have added since. A row that
+    somebody else holds just now keeps its own.
     """
-    rows = RenderJob.objects.filter(pk__in=list(pks)).order_by("turn", "created_at", "pk")
-    renders = list(rows.only("workspace", "created_by", "priority", "turn"))
-    give(renders)
-    RenderJob.objects.bulk_update(renders, ["turn"])
+    skips = connections[renders.db].features.has_select_for_update_skip_locked
+    rows = renders.order_by("turn", "created_at", "pk")
+    with transaction.atomic(using=renders.db):
+        locked = rows.select_for_update(no_key=skips, skip_locked=skips)
+        again = list(locked.only("workspace", "created_by", "priority", "turn"))
+        give(again)
+        RenderJob.objects.bulk_update(again, ["turn"])
 
 
 def _last_tag(level: RenderQueries, user: Any) -> int:
-    """The later of the user's last tag and the one that the line has come to, which was claimed
-    last; 0 where the line is new.
+    """The later of the user's last tag and the one that the line has come to; 0 in a new line.
 
     Without turns the last tag of all, so that the oldest render goes first.
     """
     line = level.in_line()
     theirs = line.filter(created_by=user) if conf.FAIR else line
-    last = _first_tag(theirs.order_by("-turn"), 0)
-    claimed = _first_tag(level.filter(claimed_at__isnull=False).order_by("-turn"), 0)
-    # What was claimed may be deleted since.
-    passed = _first_tag(line.order_by("turn"), 1) - 1
-    return max(last, claimed, passed)
+    last = _first_tag(theirs.order_by("-turn"))
+    # What is sent again was in the line before the others. One may be claimed before its turn, so
+    # the last tag that was claimed counts only where nothing new waits.
+    first = _first_tag(line.filter(submit_attempts=0).order_by("turn"))
+    claimed = level.filter(claimed_at__isnull=False).order_by("-turn")
+    reached = _first_tag(claimed) if first is None else first - 1
+    return max(last or 0, reached or 0)
 
 
-def _first_tag(rows: RenderQueries, default: int) -> int:
-    tag = rows.filter(turn__isnull=False).values_list("turn", flat=True).first()
-    return default if tag is None else tag
+def _first_tag(rows: RenderQueries) -> int | None:
+    return rows.filter(turn__isnull=False).values_list("turn", flat=True).first()

@@ -17,10 +17,12 @@ from renders.models import RenderJob
 def lock(user: Any) -> None:
     """Let this person's requests store their renders one after the other.
 
-    Call it in the transaction that stores them, before that. On SQLite, which locks no rows, the
-    transaction itself keeps other writers out.
+    So none of them is counted too late, and none is given the same turn. Call it in the
+    transaction that stores them, before that; `user` is None for the site's own code, which may
+    hold its transactions for long. On SQLite, which locks no rows, the transaction itself keeps
+    other writers out.
     """
-    if _limit(user):
+    if user is not None:
         users = get_user_model()._base_manager.select_for_update(no_key=True)
         users.filter(pk=user.pk).values_list("pk", flat=True).first()
 

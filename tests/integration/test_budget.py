@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import connection, transaction
+from django.utils import timezone
 
-from renders import claims, services, spending
+from renders import claims, over_budget, services, spending
 from renders.models import RenderJob
 from renders.states import Status
 from tests.integration.stack import Stack
@@ -31,13 +32,13 @@ def test_of_six_pictures_exactly_five_are_sent_through_kills_and_faults(
 ) -> None:
     budget(BUDGET_USD=0.5)
     stack.environment |= {"RENDERS_BUDGET_USD": "0.5", "RENDERS_PRICES": PRICES}
-    bills = stack.sandbox.ledger.bills
+    ledger = stack.sandbox.ledger
     for fault in ("reset_after", "reset_before", "server_error"):
         stack.sandbox.faults.add(fault, on="submit")
     stack.create(*["a red fox"] * 6)
     for number in range(3):
         worker = stack.worker()
-        stack.until(lambda number=number: stack.sweep() or len(bills) > number, child=worker)
+        stack.until(lambda number=number: stack.sweep() or len(ledger.bills) > number, child=worker)
         stack.kill(worker)
     stack.worker()
 
@@ -47,7 +48,7 @@ def test_of_six_pictures_exactly_five_are_sent_through_kills_and_faults(
 
     [waiting] = RenderJob.objects.exclude(status=Status.COMPLETED)
     assert (waiting.status, waiting.outcome_unknown_at) == (Status.PENDING, None)
-    assert len(bills) == 5
+    assert len(ledger.bills) == 5
 
 
 @pytest.mark.usefixtures("redis", "sandbox")
@@ -73,3 +74,29 @@ def test_claims_at_the_same_time_stay_within_both_budgets(database: str, budget:
     assert len(taken) == len(set(taken)) == 4
     for user in (ada, bob):
         assert RenderJob.objects.filter(pk__in=taken, created_by=user).count() <= 3
+
+
+@pytest.mark.usefixtures("redis", "sandbox")
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_misfit_that_somebody_holds_stops_no_claim_and_no_return(
+    database: str, budget: Any
+) -> None:
+    budget(BUDGET_USD=0.5, PRICES=f"{PRICES},video:sume/auto=1.20", MAX_IN_FLIGHT=9)
+    clip, *pictures = services.store(
+        [RenderJob(prompt="a fox", kind=kind) for kind in ("video", "image", "image")]
+    )
+    done = []
+
+    def work() -> None:
+        done.extend(claims.claim(pictures[0].pk).renders)
+        done.append(over_budget.take_back("default", timezone.now()))
+        connection.close()
+
+    RenderJob.objects.filter(pk=pictures[1].pk).update(turn=None)
+    with transaction.atomic():
+        assert len(RenderJob.objects.select_for_update().filter(pk__in=[clip.pk, pictures[1].pk]))
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(timeout=10)
+        assert done == [pictures[0].pk, 0]
+    thread.join()

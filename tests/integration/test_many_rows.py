@@ -241,7 +241,7 @@ def test_a_sweep_that_finds_nothing_asks_by_index() -> None:
     queries = [
         renders.stuck_submitting(before, conf.REAP_AFTER_SECONDS),
         renders.withdrawn(),
-        renders.expired(before),
+        renders.expired(before, before),
         renders.late(before, 0).not_swept_since(before),
         renders.unhandled_late(before, 0).not_swept_since(before),
         claims.line("default", now).waiting_since(before),

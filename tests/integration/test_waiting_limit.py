@@ -60,3 +60,12 @@ def test_people_do_not_wait_for_each_other(ann: Any) -> None:
     ]
 
     assert made_and_refused(*calls) == (4, 0)
+
+
+def test_requests_at_once_of_who_has_no_limit_share_no_turn(ann: Any, settings: Any) -> None:
+    settings.RENDERS = {**settings.RENDERS, "MAX_WAITING_PER_USER": 0}
+    calls = [lambda: services.create([{"prompt": "a fox"}] * 3, ann, door(ann))] * CALLERS
+
+    assert made_and_refused(*calls) == (CALLERS, 0)
+    turns = RenderJob.objects.values_list("turn", flat=True)
+    assert len(set(turns)) == len(turns) == 3 * CALLERS

@@ -217,3 +217,47 @@ def test_the_smallest_amounts_are_neither_free_nor_without_limit(limited):
     add(2)
 
     assert len(claim(2)) == 1
+
+
+def test_no_more_come_back_than_the_money_is_for_while_no_place_is_free(limited, django_user_model):
+    limited(BUDGET_USD=0, USER_BUDGET_USD=0.5)
+    add(30, created_by=django_user_model.objects.create(username="ada"))
+    claim(6)
+    assert RENDERS.over_budget().count() == 25
+    limited(BUDGET_USD=0, USER_BUDGET_USD=0.95, MAX_IN_FLIGHT=5)
+
+    for _ in range(4):
+        sweep()
+
+    assert RENDERS.in_line().count() == 5
+
+
+def test_of_two_users_whose_renders_wait_for_the_budget_neither_is_always_last(
+    limited, django_user_model
+):
+    ada, bob = (django_user_model.objects.create(username=name) for name in ("ada", "bob"))
+    add(10, created_by=ada)
+    add(1, created_by=bob)
+    limited(BUDGET_USD=0.05)
+    claim(1)
+    spent = 0.05
+    for _ in range(60):  # one picture at a time: 2 ** -60 that it is never bob's
+        spent += 0.09
+        limited(BUDGET_USD=spent)
+        sweep()
+        for pk in claim(1):
+            end(pk, 90_000)
+        if not RENDERS.pending().filter(created_by=bob).exists():
+            break
+        add(1, created_by=ada)
+
+    assert not RENDERS.pending().filter(created_by=bob).exists()
+
+
+def test_what_another_release_put_back_without_a_turn_is_found(limited):
+    [row] = add()
+    RENDERS.filter(pk=row.pk).update(turn=None, error_code="rate_limited")
+
+    sweep()
+
+    assert claim(1) == [row.pk]

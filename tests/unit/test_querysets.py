@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
+from renders import turns
 from renders.media_moves import MediaMoves
 from renders.models import RenderEvent, RenderJob
 from renders.queries import RenderQueries
@@ -190,6 +191,7 @@ def test_what_was_put_aside_is_taken_back_once_with_its_reason_cleared():
     RENDERS.hold_many([held.pk], NOW)
 
     assert RENDERS.take_back([aside.pk, waiting.pk, held.pk], NOW) == [aside.pk]
+    turns.give_again(RENDERS.filter(pk=aside.pk))
     assert RENDERS.take_back([aside.pk], NOW) == []
 
     assert events(aside) == ["put aside", "back in line"] and events(waiting) == []

@@ -115,6 +115,44 @@ def test_a_second_release_gives_what_was_claimed_since_no_new_turn(users, monkey
     assert "bob" in send(3)
 
 
+def test_what_returns_at_once_takes_turns_with_the_others(users):
+    ada, bob, _ = users
+    add(5, ada)
+    add(5, bob)
+    theirs = RENDERS.filter(created_by=ada)
+    batches.hold_renders(theirs)
+    batches.release_renders(theirs)
+
+    assert sorted(send(4)) == ["ada", "ada", "bob", "bob"]
+
+
+def test_one_that_is_claimed_before_its_turn_moves_the_line_for_nobody(users):
+    ada, bob, _ = users
+    add(20, ada)
+    [last] = add(1, ada)
+    assert RENDERS.claim(last.pk, timezone.now(), "default")
+    add(1, bob)
+
+    assert "bob" in send(2)
+
+
+def test_what_waits_to_be_sent_again_lets_nobody_push_in(users):
+    ada, bob, _ = users
+    now = timezone.now()
+    renders = add(20, ada)
+    send(10)
+    RENDERS.release(
+        renders[0].pk,
+        RENDERS.get(pk=renders[0].pk).claimed_at,
+        not_before=now,
+        code="rate_limited",
+        message="Later.",
+    )
+    add(10, bob)
+
+    assert send(5)[1:] in (["ada", "bob"] * 2, ["bob", "ada"] * 2)
+
+
 def test_without_turns_the_oldest_goes_first(users, settings):
     ada, bob, _ = users
     add(3, ada)
