@@ -8,7 +8,6 @@ import time
 import weakref
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import redis
@@ -99,12 +98,7 @@ class EmbeddedRedis:
     def __enter__(self) -> "EmbeddedRedis":
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def _launch(self, binary: str, port: int) -> None:

@@ -212,12 +212,7 @@ class Lines:
     def __enter__(self) -> "Lines":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
     def show(self, following: Following) -> None:

@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
 from django.db import close_old_connections
 
@@ -26,12 +25,7 @@ class Daily:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         self._thread.join(1.0)
 

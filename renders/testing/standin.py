@@ -4,7 +4,6 @@ import logging
 import tempfile
 import time
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any
 from unittest import mock
 
@@ -73,12 +72,7 @@ class StandIn:
             self._cleanup = cleanup.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._cleanup.close()
 
     def run_to_end(self, render: RenderJob) -> RenderJob:

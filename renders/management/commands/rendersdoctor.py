@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from renders.health import doctor
-from renders.management import arguments, checkup
+from renders.management import arguments, doctor_report
 from renders.management.terminal import console_on
 
 
@@ -36,10 +36,10 @@ class Command(BaseCommand):
         console = console_on(self.stdout, no_color=options["no_color"])
         if options["json"]:
             parts = doctor.examine(options["seconds"], offline=options["offline"])
-            self.stdout.write(json.dumps(checkup.as_json(parts), indent=2) + "\n")
+            self.stdout.write(json.dumps(doctor_report.as_json(parts), indent=2) + "\n")
         else:
             with console.status("Asking…"):
                 parts = doctor.examine(options["seconds"], offline=options["offline"])
-            checkup.show(console, parts)
+            doctor_report.show(console, parts)
         if status := doctor.status_of(parts):
             sys.exit(status)
