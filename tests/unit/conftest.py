@@ -49,3 +49,18 @@ def followed(monkeypatch):
     steps = []
     monkeypatch.setattr("renders.schedulers.dispatch.follow", steps.extend)
     return steps
+
+
+@pytest.fixture
+def ada(django_user_model):
+    return django_user_model.objects.create_user("ada")
+
+
+@pytest.fixture
+def ann(django_user_model):
+    return django_user_model.objects.create_user("ann")
+
+
+@pytest.fixture
+def bob(django_user_model):
+    return django_user_model.objects.create_user("bob")

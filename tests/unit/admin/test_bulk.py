@@ -328,12 +328,6 @@ def test_fields_of_one_kinds_own_are_columns_and_shown(site):
 # --- What this person may ask for ---------------------------------------------------------
 
 
-@pytest.fixture
-def ann(django_user_model):
-    """Not of the staff: the admin's site of another project may let her in."""
-    return django_user_model.objects.create_user("ann")
-
-
 def kept(user, text, **common):
     fields = {"kind": "image", "model": "sume/auto", "priority": 0, "params": {}, **common}
     return drafts.keep(user, "t" * 24, text, Layout.LINES, fields)

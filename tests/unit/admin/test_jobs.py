@@ -26,11 +26,6 @@ ADD = "/admin/renders/renderjob/add/"
 
 
 @pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
 def site(admin_client):
     return admin_client
 

@@ -17,11 +17,6 @@ CLEAR = re.compile(r"renders_[\w-]{43}")
 
 
 @pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
-@pytest.fixture
 def staff(client, django_user_model):
     """Logs in somebody of the staff with these permissions for tokens."""
 

@@ -27,16 +27,6 @@ def folder(settings, tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
 def hers(ann, **fields):
     return pictured(created_by=ann, prompt=SECRET, params={"say": SECRET}, **fields)
 

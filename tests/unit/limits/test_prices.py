@@ -25,11 +25,6 @@ def told(settings, followed):
     return tell
 
 
-@pytest.fixture
-def ada(django_user_model):
-    return django_user_model.objects.create(username="ada")
-
-
 def refused(*args, field="model", **kwargs):
     """The words of a refusal; nothing is stored then."""
     before = RenderJob.objects.count()

@@ -14,11 +14,6 @@ from renders.services import cancel_render, create_render
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
 def found(user, query):
     rows = FilterForm(QueryDict(query), user=user).apply(RenderJob.objects.all())
     return sorted(row.prompt for row in rows)

@@ -15,16 +15,6 @@ from renders.services.validation import parse_json
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
 def page_form(user, **data):
     return RenderForm({"kind": "image", "prompt": "A boat", "token": "t" * 20, **data}, user=user)
 

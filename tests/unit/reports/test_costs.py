@@ -13,11 +13,6 @@ from tests.rows import stored
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
 def cost(micros, day=1, status=Status.COMPLETED, hour=12, month=1, **fields):
     at = datetime(2026, month, day, hour, tzinfo=UTC)
     return stored(status, finished_at=at, cost_usd_micros=micros, **fields)

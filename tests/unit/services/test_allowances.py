@@ -26,11 +26,6 @@ def nothing_kept():
 
 
 @pytest.fixture
-def ada(django_user_model):
-    return django_user_model.objects.create_user("ada")
-
-
-@pytest.fixture
 def limits(settings):
     def limits(**told):
         settings.RENDERS = {**settings.RENDERS, **told}

@@ -32,16 +32,6 @@ def nothing_kept(followed):
 
 
 @pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
-@pytest.fixture
 def sam(django_user_model):
     sam = django_user_model.objects.create_user("sam", is_staff=True)
     sam.user_permissions.add(Permission.objects.get(codename="view_renderjob"))

@@ -24,16 +24,6 @@ def nothing_sent(followed):
     return followed
 
 
-@pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
 def by_door(user, **changes):
     [(render, is_new)] = services.create([{**FOX, **changes}], user, door(user))
     return render, is_new

@@ -26,11 +26,6 @@ def limited(settings):
 
 
 @pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
 def full(ann):
     """Ann, with as many renders waiting as she may have."""
     make(ann, LIMIT)

@@ -20,11 +20,6 @@ def several(settings):
     settings.RENDERS = {**settings.RENDERS, "WORKSPACES": {"acme": {}, "beta": {}}}
 
 
-@pytest.fixture
-def ada(django_user_model):
-    return django_user_model.objects.create(username="ada")
-
-
 def by_name(user):
     """The project's own rule, for these tests."""
     return {"ada": "beta", "bob": "gone"}.get(getattr(user, "username", ""))

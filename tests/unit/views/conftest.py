@@ -12,16 +12,6 @@ def _clean(settings, tmp_path):
 
 
 @pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
-def bob(django_user_model):
-    return django_user_model.objects.create_user("bob")
-
-
-@pytest.fixture
 def staff(django_user_model):
     user = django_user_model.objects.create_user("sam", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_renderjob"))

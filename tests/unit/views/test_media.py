@@ -27,11 +27,6 @@ def _storage(settings):
 
 
 @pytest.fixture
-def ann(django_user_model):
-    return django_user_model.objects.create_user("ann")
-
-
-@pytest.fixture
 def page(client, ann):
     client.force_login(ann)
     return client
