@@ -68,7 +68,7 @@ class Unit:
         """The scheme that the site saw, and the process that answered."""
         with requests.Session() as session:
             session.trust_env = False
-            reply = session.get(self.url + path, timeout=20, headers={"X-Forwarded-Proto": "https"})
+            reply = session.get(self.url + path, timeout=50, headers={"X-Forwarded-Proto": "https"})
         assert reply.status_code == 200
         return reply.text.split()
 
@@ -95,11 +95,11 @@ def test_requests_go_on_and_wait_while_the_web_server_is_replaced(unit: Unit) ->
         wait_until((unit.folder / "begun").exists, "The slow request", 10)
         old.terminate()
         waiting = [people.submit(unit.get) for _ in range(4)]  # while it ends the slow one
-        assert old.wait(20) == 0
+        assert old.wait(50) == 0
         # The server is away.
         waiting += [people.submit(unit.get) for _ in range(4)]
         new = unit.start()
-        answers = [request.result(20) for request in waiting]
+        answers = [request.result(50) for request in waiting]
 
     assert slow.result() == ["https", str(old.pid)]
     assert {tuple(answer) for answer in answers[4:]} == {("https", str(new.pid))}
