@@ -18,7 +18,7 @@ from renders.sandbox import Sandbox
 from renders.schedulers import dispatch
 from tests.effects.models import Effect
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 class Stack:
