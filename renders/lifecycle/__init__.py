@@ -1,1 +1,1 @@
-"""The steps of a render, from the claim until it is handled."""
+"""What happens to a render, step by step, until its result is stored and its signals are sent."""

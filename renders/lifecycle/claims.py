@@ -33,7 +33,7 @@ LATEST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Claim:
-    """The renders that a worker has claimed, and the steps to take before it sends them."""
+    """The renders that a worker has claimed, and the steps that continue the line meanwhile."""
 
     workspace: str
     """The workspace of all claimed renders."""
@@ -61,17 +61,17 @@ def claim(named: UUID, limit: int = 1) -> Claim:
         row = gate.lock(workspace, RequestType.WRITES)
         now = timezone.now()  # waiting for the lock may have taken a while
         funds = spending.Funds(limits, now) if spending.limited(limits) else None
-        room = _room(limits, row, now, funds)
+        available = _available(limits, row, now, funds)
         waiting = submit_deadline.unexpired(line(workspace, now), row, now)
-        pks, over = _take(waiting, workspace, named, now, room, limit, funds)
+        pks, over = _take(waiting, workspace, named, now, available, limit, funds)
         if pks:
-            capacity.entered(row, len(pks), room.probe, now)
-        last = len(pks) >= room.any
+            capacity.entered(row, len(pks), available.probe, now)
+        last = len(pks) >= available.any
         following = waiting.pks(1)
         steps = [Step("submit", pk) for pk in following if (pks and not last) or over]
-        if following and not steps and not pks and room.opens_at:
-            steps = _wake(row, following[0], room.opens_at, now)
-    return Claim(workspace, pks, now, room.probe, last or room.probe, steps)
+        if following and not steps and not pks and available.opens_at:
+            steps = _wake(row, following[0], available.opens_at, now)
+    return Claim(workspace, pks, now, available.probe, last or available.probe, steps)
 
 
 def in_time(pk: UUID, claim: Claim) -> bool:
@@ -157,12 +157,14 @@ def line(workspace: str, now: datetime) -> RenderQuerySet:
     return RenderJob.objects.filter(workspace=workspace).due(now)
 
 
-def _room(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Capacity:
+def _available(limits: Workspace, row: Gate, now: datetime, funds: Funds | None) -> Capacity:
     """The free capacity under all limits."""
-    room = capacity.room(limits, row, capacity.load(limits, now), now)
-    why = funds.closed() if funds and room.fresh else None
+    available = capacity.free(limits, row, capacity.load(limits, now), now)
+    why = funds.closed() if funds and available.fresh else None
     # A render that Sume may hold already goes on: it is counted, and its key shows its outcome.
-    return replace(room, fresh=0, opens_at=room.opens_at or why.until) if why else room
+    return (
+        replace(available, fresh=0, opens_at=available.opens_at or why.until) if why else available
+    )
 
 
 def _take(
@@ -170,7 +172,7 @@ def _take(
     workspace: str,
     named: UUID,
     now: datetime,
-    room: Capacity,
+    available: Capacity,
     limit: int,
     funds: Funds | None,
 ) -> tuple[list[UUID], int]:
@@ -178,13 +180,13 @@ def _take(
 
     If no new render fits, take one that Sume may hold already: it is counted there anyway.
     """
-    free = room.fresh
-    if room.probe:  # renders that were refused themselves come last
+    free = available.fresh
+    if available.probe:  # renders that were refused themselves come last
         untried = waiting.filter(submit_attempts=0)
         fewest = waiting.order_by("submit_attempts", "-priority", "turn", "created_at")
         waiting = untried if untried.exists() else fewest
-    if not free and room.any:
-        waiting, free = waiting.unsure(), room.any
+    if not free and available.any:
+        waiting, free = waiting.unsure(), available.any
     elif funds and free:
         return over_budget.claim_first_that_fits(waiting, workspace, funds, now)
     if not free:

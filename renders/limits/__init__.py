@@ -1,1 +1,1 @@
-"""Whether and in which order renders are sent: the plan's limits, turns and budgets."""
+"""May it be sent now? Plan, turns and budgets decide; `lifecycle.claims` combines them."""

@@ -1,6 +1,6 @@
 """How many renders may be sent now: free slots at Sume, POSTs left in the minute, one probe.
 
-A claim calls `load`, `room` and `entered` under one lock of the workspace's gate, so that two
+A claim calls `load`, `free` and `entered` under one lock of the workspace's gate, so that two
 workers can't take the same slot. After a refusal, one render at a time is sent as a probe.
 """
 
@@ -40,7 +40,11 @@ class Usage:
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many renders may be sent now: `fresh` ones, and `any`, which includes unsure ones."""
+    """How many renders may be sent now.
+
+    `fresh` ones were never sent. `any` includes unsure ones: sent before without a clear answer,
+    so Sume may have the job.
+    """
 
     fresh: int = 0
     any: int = 0
@@ -66,7 +70,7 @@ def load(limits: Workspace, now: datetime) -> Usage:
     )
 
 
-def room(workspace: Workspace, gate: Gate, load: Usage, now: datetime) -> Capacity:
+def free(workspace: Workspace, gate: Gate, load: Usage, now: datetime) -> Capacity:
     """How many renders may be sent now, by every limit but the budgets."""
     if closed := shut(gate, now):
         return Capacity(opens_at=closed.until)

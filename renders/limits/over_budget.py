@@ -28,8 +28,8 @@ def claim_first_that_fits(
 ) -> tuple[list[UUID], int]:
     """Claim the first render in line that fits; returns its id, and how many were put aside.
 
-    Renders before it that do not fit are put aside. Only one is claimed, because its price counts
-    for the next one.
+    Renders before it that do not fit are put aside. Only one is claimed, because its price
+    reduces what is left for the next one.
     """
     misfits: dict[str, list[UUID]] = {}
     pks: list[UUID] = []
@@ -74,8 +74,8 @@ def take_back(workspace: str, now: datetime) -> int:
             number = min(number, conf.SWEEP_BATCH - taken)
             if spending.limited(limits):  # renders in line need the same money: reserve it first
                 in_line = RenderJob.objects.in_line().filter(workspace=workspace, **alike)
-                funds.fitting(user, kind, model, in_line.order_by()[:number].count())
-            number = funds.fitting(user, kind, model, number)
+                funds.reserve(user, kind, model, in_line.order_by()[:number].count())
+            number = funds.reserve(user, kind, model, number)
             rows = aside.filter(**alike)
             pks = rows.order_by("-priority", "created_at").pks(number)
             if pks:

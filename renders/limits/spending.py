@@ -71,8 +71,8 @@ class Funds:
                 return f"It costs up to {usd(price)}, but {rest} of {owner} budget is left."
         return ""
 
-    def fitting(self, user: Any, kind: str, model: str, most: int) -> int:
-        """How many of these renders fit, up to `most`; their price is subtracted from the rest."""
+    def reserve(self, user: Any, kind: str, model: str, most: int) -> int:
+        """Reserve money for up to `most` of these renders; returns how many fit."""
         budgets = [left for left in (self.left, self._left_of(user)) if left is not None]
         if not budgets:
             return most
@@ -87,7 +87,7 @@ class Funds:
         return number
 
     def _left_of(self, user: Any) -> int | None:
-        """What is left of a user's budget, minus the renders that `fitting` has counted."""
+        """What is left of a user's budget, minus the renders that `reserve` has counted."""
         if user not in self._left_of_users:
             self._left_of_users[user] = left_of(user, self._workspace, self._now)
         return self._left_of_users[user]

@@ -28,8 +28,8 @@ The last one has no end as long as it lasts.
 def note(workspace: str, now: datetime) -> None:
     """Record whether the clock of this workspace is stopped now.
 
-    Each sweep calls it, and lifting a person's pause calls it before and after. If two calls in a
-    row see a standstill, the time between them counts as one.
+    Each sweep calls it, and lifting a person's pause calls it before and after. If two calls in
+    a row find the clock stopped, it counts as stopped for all the time between them.
     """
     with transaction.atomic():
         row = gate.lock(workspace, RequestType.WRITES)
@@ -55,7 +55,7 @@ def unexpired(rows: RenderQuerySet, row: Gate | None, now: datetime) -> RenderQu
 
 
 def noted(spans: Spans, begin: float, end: float | None) -> Spans:
-    """The standstills with a new one that begins; with `end`, the last one ends instead."""
+    """`spans` plus a new open standstill from `begin`; if `end` is given, the last one closed."""
     spans = [*spans[:-1], [spans[-1][0], end]] if end is not None else [*spans, [begin, None]]
     if len(spans) > MOST_SPANS:
         spans[:2] = [[spans[0][0], spans[1][1]]]
@@ -63,7 +63,7 @@ def noted(spans: Spans, begin: float, end: float | None) -> Spans:
 
 
 def started(spans: Spans, now: float, seconds: float) -> float:
-    """When a clock started that shows `seconds` now and stopped in these spans (Unix seconds)."""
+    """The time `seconds` before `now`, not counting the standstills in `spans`. Unix seconds."""
     for begin, end in reversed(spans):
         ran = 0.0 if end is None else now - min(end, now)
         if ran >= seconds:
@@ -73,7 +73,7 @@ def started(spans: Spans, now: float, seconds: float) -> float:
 
 
 def _moments(row: Gate | None, now: datetime) -> tuple[datetime, datetime] | None:
-    """The latest creation and latest unknown outcome that have expired; None: no deadline."""
+    """The times before which a render made, or an unknown outcome, has expired; None: never."""
     hours = conf.SUBMIT_DEADLINE_HOURS
     if not hours:
         return None

@@ -1,1 +1,1 @@
-"""Figures for people and for machines."""
+"""Figures about renders, costs and limits, for people and for machines."""

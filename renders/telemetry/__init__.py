@@ -1,1 +1,1 @@
-"""Observability: the context of log lines, request ids, metrics and heartbeats."""
+"""What is reported about the work: log lines, counts, signs of life."""

@@ -188,11 +188,11 @@ def test_as_many_fit_as_their_prices_do(acme, django_user_model):
     ada = django_user_model.objects.create(username="ada")
     funds = Funds(acme(USER_BUDGET_USD=0.3), NOW)
 
-    assert funds.fitting(ada.pk, "image", "sume/auto", 100) == 3
-    assert funds.fitting(ada.pk, "image", "sume/auto", 100) == 0
-    assert funds.fitting(None, "image", "sume/auto", 100) == 8  # $0.73 is left
-    assert funds.fitting(None, "image", "other", 100) == 0
-    assert Funds(acme(BUDGET_USD=0), NOW).fitting(None, "image", "other", 100) == 100
+    assert funds.reserve(ada.pk, "image", "sume/auto", 100) == 3
+    assert funds.reserve(ada.pk, "image", "sume/auto", 100) == 0
+    assert funds.reserve(None, "image", "sume/auto", 100) == 8  # $0.73 is left
+    assert funds.reserve(None, "image", "other", 100) == 0
+    assert Funds(acme(BUDGET_USD=0), NOW).reserve(None, "image", "other", 100) == 100
 
 
 @pytest.mark.parametrize(
