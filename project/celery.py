@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 @beat_init.connect
 def refuse_unsafe_settings(**kwargs: Any) -> None:
     """End with status 1 and a text that says why, before anything is taken or sent."""
-    from renders.checks import startup  # here, since apps are not there yet when this file is read
+    from renders.conf import startup  # here, since apps are not there yet when this file is read
 
     try:
         startup.refuse_unsafe_settings()

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from renders.checks.startup import refuse_unsafe_settings, say_where_renders_go
+from renders.conf.startup import refuse_unsafe_settings, say_where_renders_go
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 

@@ -22,7 +22,7 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [
         line
         for line in ours
-        if line["logger"] not in {"renders.lifecycle.sweep", "renders.checks.startup"}
+        if line["logger"] not in {"renders.lifecycle.sweep", "renders.conf.destination"}
     ]
 
 

@@ -11,8 +11,8 @@ from django.core.checks import Error, Info, Warning
 from django.core.exceptions import ImproperlyConfigured
 
 from renders import tasks
-from renders.checks.startup import WHAT_TO_DO, refuse_unsafe_settings
 from renders.conf.destination import say_where_renders_go
+from renders.conf.startup import WHAT_TO_DO, refuse_unsafe_settings
 
 SUME = "https://api.sume.com"
 STAND_IN = "http://127.0.0.1:8999"
@@ -25,7 +25,7 @@ def found(monkeypatch, settings):
     """What the checks find."""
     settings.DEBUG = False
     found = [Warning("Slow.", hint="Run.", id="x.W1"), Info("By the way.", id="x.I1")]
-    monkeypatch.setattr("renders.checks.startup.run_checks", lambda: found)
+    monkeypatch.setattr("renders.conf.startup.run_checks", lambda: found)
     return found
 
 
