@@ -11,9 +11,9 @@ from renders import services, transitions
 from renders.models import RenderJob
 from renders.services import bulk, cancel_render, create_render, create_renders
 from renders.states import OUTCOME_UNKNOWN, Status
-from tests.unit.admin.test_jobs import ADD, LIST, ann, sent, site, staff
+from tests.unit.admin.test_jobs import ADD, LIST, sent, site, staff
 
-__all__ = ["ann", "site"]
+__all__ = ["site"]
 pytestmark = pytest.mark.django_db
 RENDERS = RenderJob.objects
 
