@@ -32,17 +32,15 @@ def environment(**more: str) -> dict[str, str]:
     return {**own, "REDIS_URL": settings.REDIS_URL, "RENDERS_PUBLIC_URL": SITE, **more}
 
 
-@pytest.fixture(scope="module")
-def flower(
-    redis_of_session: EmbeddedRedis, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[int]:
-    """The port of a running Flower."""
+@pytest.fixture
+def flower(redis: EmbeddedRedis, tmp_path: Path) -> Iterator[int]:
+    """The port of a Flower that started after Redis was emptied: its queue of events is there."""
     port = free_port()
     child = Child(
         "Flower",
         [*COMMAND, f"--port={port}"],
         environment=environment(FLOWER_BASIC_AUTH=":".join(USER)),
-        log=tmp_path_factory.mktemp("flower") / "log",
+        log=tmp_path / "flower.log",
         cwd=settings.BASE_DIR,
     )
     wait_until(lambda: port_answers(port) or not child.alive, "Flower", 30)
@@ -81,7 +79,7 @@ def happened(port: int, name: str, args: str, result: str) -> str:
             tell.send("task-succeeded", uuid=task_id, result=result, runtime=0.1)
             return any(line["uuid"] == task_id for line in listed(port, name=name))
 
-        wait_until(told, "Flower's table", 20, interval=0.2)
+        wait_until(told, "Flower's table", 60, interval=0.2)
     return task_id
 
 
