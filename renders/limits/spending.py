@@ -52,7 +52,7 @@ class Funds:
         self._price = cache(lambda kind, model: prices.counted(workspace, kind, model))
 
     def closed(self) -> Closed | None:
-        """As the function of this name, but exact."""
+        """As `spending.closed`, but with an exact sum instead of a cached one."""
         budget = self._workspace.budget_usd_micros
         return None if self.left is None else _shut(self._workspace, budget - self.left, self._now)
 
