@@ -181,13 +181,14 @@ def _take(
     If no new render fits, take one that Sume may hold already: it is counted there anyway.
     """
     free = available.fresh
+    only_unsure = not free and available.any > 0
+    if only_unsure:
+        waiting, free = waiting.unsure(), available.any
     if available.probe:  # renders that were refused themselves come last
         untried = waiting.filter(submit_attempts=0)
         fewest = waiting.order_by("submit_attempts", "-priority", "turn", "created_at")
         waiting = untried if untried.exists() else fewest
-    if not free and available.any:
-        waiting, free = waiting.unsure(), available.any
-    elif funds and free:
+    if funds and free and not only_unsure:
         return over_budget.claim_first_that_fits(waiting, workspace, funds, now)
     if not free:
         return [], 0

@@ -117,6 +117,21 @@ def test_after_a_refusal_one_submit_at_a_time_tries(renders: list[RenderJob]) ->
     ]
 
 
+def test_where_unsure_renders_have_every_place_one_of_them_tries(
+    renders: list[RenderJob], settings: Any
+) -> None:
+    """Those behind them, never sent, cannot try: there is no place for them."""
+    settings.RENDERS = {**settings.RENDERS, "MAX_IN_FLIGHT": 1}
+    unsure = RenderJob.objects.filter(pk=renders[0].pk)
+    unsure.update(submit_attempts=2, outcome_unknown_at=timezone.now())
+    gate.pause("default", RequestType.WRITES, REFUSED)
+    gate.resume("default")
+
+    claim = claims.claim(renders[1].pk)
+
+    assert claim.probe and claim.renders == [renders[0].pk]
+
+
 def test_one_that_tries_and_dies_holds_up_the_others_for_a_while_only(
     renders: list[RenderJob],
 ) -> None:
