@@ -188,8 +188,11 @@ def find(
         for pk in late.order_by("media_due_at").pks(min(BATCH, saves)):
             if late.filter(pk=pk).update(swept_at=now):
                 steps.append(Step("media", pk))
-    unasked = renders.uncanceled().not_asked_to_cancel_since(now - patience)
+    uncanceled = renders.uncanceled().not_swept_since(now - patience)
+    unasked = uncanceled.not_asked_to_cancel_since(now - patience)
     # Only workspaces in which a POST may be sent now: the others would fill the batch.
     free = [name for name in unasked.their_workspaces() if claims.cancels_left(name)]
-    to_ask = unasked.filter(workspace__in=free).pks(BATCH) if free else []
-    return [*steps, *(Step("cancel", pk) for pk in to_ask)]
+    for pk in unasked.filter(workspace__in=free).pks(BATCH) if free else []:
+        if uncanceled.filter(pk=pk).update(swept_at=now):
+            steps.append(Step("cancel", pk))
+    return steps

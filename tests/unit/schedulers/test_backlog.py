@@ -101,6 +101,13 @@ def test_a_cancel_that_somebody_asked_for_lately_waits_for_its_answer():
     assert found() == [Step("cancel", wanted.pk)]
 
 
+def test_a_cancel_is_given_to_one_process_only():
+    wanted = stored(Status.SUBMITTED, cancel_requested_at=timezone.now())
+
+    assert found() == [Step("cancel", wanted.pk)]
+    assert found() == []
+
+
 def test_no_cancel_is_begun_where_no_post_is_left(settings):
     settings.RENDERS = {**settings.RENDERS, "WRITES_PER_MINUTE": 1}
     stored(Status.SUBMITTED, cancel_requested_at=timezone.now())
