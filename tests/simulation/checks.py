@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from renders.models import RenderEvent, RenderJob
-from renders.states import TERMINAL
+from renders.states import OUTCOME_UNKNOWN, TERMINAL
 from tests.effects.models import Effect
 
 # A read that left so soon after the end of its render was on its way already.
@@ -50,6 +50,8 @@ def check_end(world: Any) -> None:
 def _check_render(world: Any, row: RenderJob) -> None:
     name = f"{row.pk} ({row.status}, {row.error_code})"
     _hold(row.is_terminal and row.handled_at is not None, f"{name} never ended")
+    if row.error_code == OUTCOME_UNKNOWN and row.retries.exists():
+        return  # a person has decided: the retry is another render, and another bill
     bills = [b for b in world.sume.ledger.bills if b.idempotency_key == row.idempotency_key]
     if bills:
         job = bills[0].job_id

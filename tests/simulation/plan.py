@@ -54,7 +54,7 @@ class Plan:
     settings: dict[str, Any]
     sandbox: dict[str, Any]
     fault_rate: float
-    gives_messages: float
+    message_faults: float
     """The share of messages that are lost, doubled or late by themselves."""
     incidents: tuple[Incident, ...]
 
@@ -87,7 +87,7 @@ def drawn(seed: int, schedulers: Sequence[str] = SCHEDULERS) -> Plan:
             "processing_limit": dice.choice([1, 4]),
         },
         fault_rate=dice.choice([0, 0.1, 0.3]),
-        gives_messages=dice.choice([0, 0, 0.1]),
+        message_faults=dice.choice([0, 0, 0.1]),
         incidents=_incidents(dice),
     )
 

@@ -117,6 +117,7 @@ class World:
         self._broker_away = self._beat_away = False
         self._next_message: deque[str] = deque()
         self._strikes: list[_Strike] = []
+        self._people: list[Process] = []
 
     # --- A whole run -------------------------------------------------------------------------
 
@@ -149,15 +150,15 @@ class World:
         """Whether all is done: looked at now and then."""
         check_row(self)
         open_ones = RenderJob.objects.exclude(status__in=TERMINAL, handled_at__isnull=False)
-        if self.calm and not open_ones.exists():
+        self._people = [process for process in self._people if process.actors]
+        if self.calm and not self._people and not open_ones.exists():
             self._resend()
-            self.over = not open_ones.exists()
+            self.over = not self._people
         self.stage.at(self.clock.now + 15, self._look)
 
     def _resend(self) -> None:
         for render in RenderJob.objects.resendable():
             self._as_person(lambda render=render: self._send_again(render))
-            self.over = False
 
     def _send_again(self, render: RenderJob) -> None:
         if services.resend_render(render):
@@ -228,7 +229,7 @@ class World:
         if self._broker_away:
             raise OperationalError("The broker is away.")
         fate = self._next_message.popleft() if self._next_message else ""
-        if not fate and not self.calm and self.dice.random() < self.plan.gives_messages:
+        if not fate and not self.calm and self.dice.random() < self.plan.message_faults:
             fate = self.dice.choice(["lose", "double", "delay"])
         wait = countdown or 0.0
         line = f"sends {name} {' '.join(arg[:8] for arg in args)} in {wait:.1f} s"
@@ -288,7 +289,9 @@ class World:
             act(one)
 
     def _as_person(self, act: Callable[[], object]) -> None:
-        self.stage.start(Process("web"), act)
+        process = Process("web")
+        self._people.append(process)
+        self.stage.start(process, act)
 
     def _any(self, one: Incident) -> RenderJob | None:
         rows = RenderJob.objects.order_by("created_at", "pk")
