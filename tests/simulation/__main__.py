@@ -1,7 +1,7 @@
 """`python -m tests.simulation`: runs seeds on all processors, and says what does not hold.
 
 --first 0 --seeds 10000   which seeds; `--first 42 --seeds 1` runs one of them again
---scheduler countdown     one way of running only; a seed then stands for another plan
+--scheduler countdown     one way of running only; the same seed is another plan then
 --mutants                 put bugs in, one at a time, and say after how many seeds each is found
 """
 
@@ -26,7 +26,7 @@ from tests.simulation.mutants import MUTANTS  # noqa: E402
 from tests.simulation.plan import SCHEDULERS  # noqa: E402
 from tests.simulation.running import chunk  # noqa: E402
 
-# So many seeds are given to a process at a time.
+# How many seeds a process gets at a time.
 CHUNK = 20
 MOST_SEEDS_OF_A_MUTANT = 1000
 

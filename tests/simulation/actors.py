@@ -14,7 +14,7 @@ from greenlet import greenlet
 
 from tests.simulation.clock import Clock
 
-# At one point in so many, an actor lets others go first; for at most so many seconds.
+# The share of points at which an actor lets others go first, and for how long at most.
 GIVES_WAY, LONGEST_STEP_SECONDS = 0.3, 0.02
 
 
@@ -144,7 +144,7 @@ class Stage:
         process.died()
 
     def end(self) -> None:
-        """Kill whatever still waits, so that nothing of it is left."""
+        """Kill all processes that still wait."""
         waiting = {whom for _, _, whom, _ in self._alarms if isinstance(whom, Actor)}
         for process in {actor.process for actor in waiting}:
             process.died = lambda: None

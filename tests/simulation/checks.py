@@ -1,4 +1,4 @@
-"""What must hold, whatever happened: looked at now and then, and when all is done."""
+"""The invariants: some are checked during a run, all of them at its end."""
 
 from collections import Counter
 from itertools import pairwise

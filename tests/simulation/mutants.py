@@ -135,14 +135,14 @@ def free_the_place_before_the_answer_is_known() -> Iterator[None]:
 
 @contextmanager
 def forget_the_frozen_body() -> Iterator[None]:
-    """Each try makes its request anew."""
+    """Each try builds a new request body."""
     frozen = submission.frozen
 
-    def made_anew(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
+    def rebuilt(render_id: UUID, claimed_at: datetime) -> RenderJob | None:
         RenderJob.objects.filter(pk=render_id).update(request_body="")
         return frozen(render_id, claimed_at)
 
-    with mock.patch.object(submission, "frozen", made_anew):
+    with mock.patch.object(submission, "frozen", rebuilt):
         yield
 
 

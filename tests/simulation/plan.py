@@ -1,4 +1,4 @@
-"""What a seed stands for: how the site is set up, what people do, and what goes wrong, and when."""
+"""The plan that a seed decides: how the site is set up, what people do, and what goes wrong."""
 
 import random
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ def tried(plan: Plan) -> Found | None:
     gc.disable()  # a run is short, and its garbage would be looked through again and again
     try:
         world.run()
-    except Exception as error:  # noqa: BLE001 (whatever a process raised)
+    except Exception as error:  # noqa: BLE001 (any error of a process is a finding)
         return Found(plan, f"{type(error).__name__}: {error}", world.history)
     finally:
         gc.collect(1)

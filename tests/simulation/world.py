@@ -64,7 +64,7 @@ BOUND_SECONDS = 1200.0
 # After the end, what is still on its way arrives within this time.
 TAIL_SECONDS = 45.0
 WORKERS = 4
-# A message that is late by itself; how soon a process that died is there again.
+# How late a delayed message is; how soon a process that died is started again.
 LATE_SECONDS, RESTART_SECONDS = 50.0, 3.0
 RUNNERS = 2
 USERS = ("ann", "bob")
@@ -122,7 +122,7 @@ class World:
     # --- A whole run -------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Raises `Violation`, or whatever a process raised."""
+        """Raises `Violation`, or the error that a process raised."""
         with self._here():
             try:
                 self._begin()
@@ -374,7 +374,7 @@ class World:
         self.clock.step(one.seconds)
 
     def _do_other_settings(self, one: Incident) -> None:
-        """The site is deployed anew, with webhooks or without."""
+        """The site is deployed again, with webhooks or without."""
         for name, value in WEBHOOKS.items():
             self._set(name, value if one.number % 2 else "")
 
@@ -479,7 +479,7 @@ class World:
 
 @dataclass(eq=False)
 class _Strike:
-    """A kill or a stall that hits whoever comes to the point after so many others."""
+    """A kill or a stall: it hits the actor that comes to a point once `points_left` is 0."""
 
     incident: Incident
     points_left: int
